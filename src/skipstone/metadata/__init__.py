@@ -1,0 +1,1 @@
+"""The spec's nouns: bytes in, values out. Nothing here opens a file."""
