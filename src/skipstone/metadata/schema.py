@@ -195,7 +195,7 @@ def _check_ids_and_names(fields: tuple[Field, ...]) -> None:
             )
         if f.id > FIELD_ID_MAX or f.id < 0:
             raise FormatViolation(
-                f"Invalid schema: column '{f.name}' has id {f.id}, expected 0 to {FIELD_ID_MAX}; higher ids are reserved."
+                f"Invalid schema: column '{f.name}' has id {f.id}, expected 0 to {FIELD_ID_MAX} (the rest is reserved)."
             )
         seen[f.id] = f.name
         _check_sibling_names(f.type, f.name)
