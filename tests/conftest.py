@@ -1,0 +1,58 @@
+"""What every test may ask for, and the loud count of tests that could not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.support.golden import golden_root
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NO_RUNTIME = "Maven Central unreachable"
+
+
+@pytest.fixture(scope="session")
+def golden() -> Path:
+    """The directory of the unpacked golden tables. Read only."""
+    return golden_root()
+
+
+@pytest.fixture(scope="session")
+def iceberg_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the catalog `java` of the Spark session keeps its tables: `<warehouse>/<namespace>/<table>`."""
+    return tmp_path_factory.mktemp("warehouse")
+
+
+@pytest.fixture(scope="session")
+def iceberg_java(iceberg_warehouse: Path) -> Iterator[SparkSession]:
+    """A Spark session with Iceberg's own runtime; skips when the runtime cannot be had."""
+    # Late, because starting pyspark costs a second that most runs do not need.
+    from tests.support.spark import RuntimeUnavailable, iceberg_session
+
+    try:
+        session = iceberg_session(iceberg_warehouse)
+    except RuntimeUnavailable as e:
+        pytest.skip(str(e))
+    yield session
+    session.stop()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests with a JVM run in one worker: one session serves them all."""
+    for item in items:
+        if "iceberg_java" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.iceberg_java)
+        if item.get_closest_marker("iceberg_java") or item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("jvm"))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    skipped = [r for r in terminalreporter.stats.get("skipped", []) if NO_RUNTIME in str(r.longrepr)]
+    if skipped:
+        text = f"{len(skipped)} conformance tests skipped: {NO_RUNTIME}"
+        terminalreporter.write_sep("!", text, red=True, bold=True)
