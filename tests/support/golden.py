@@ -90,6 +90,14 @@ class GoldenTable:
         path = self.expected / "rows.json"
         return list(_read_json(path)) if path.exists() else []
 
+    def current_rows(self) -> list[dict[str, Any]] | None:
+        """The rows of the current snapshot, or None where they were not kept."""
+        current = self.inspect.get("current_snapshot_id")
+        for row_set in self.row_sets():
+            if row_set["label"] == "current" or (current and row_set["snapshot_id"] == current and not row_set["ref"]):
+                return self.rows(row_set)
+        return None
+
     def rows(self, row_set: Mapping[str, Any]) -> list[dict[str, Any]]:
         return _read_jsonl(self.expected / row_set["file"])
 
