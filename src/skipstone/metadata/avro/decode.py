@@ -1,0 +1,86 @@
+"""Records of a checked container become Arrow: chooses the decoder, and words the errors.
+
+Law: both decoders give the same table or the same error; which one runs is only a matter of cost. The compiled one
+takes about half a second to load, so it runs once enough records have been seen in this process to pay for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+from skipstone.errors import FormatViolation, InvalidInput, Unsupported, what_exists
+from skipstone.metadata.avro.container import AvroContainer
+from skipstone.metadata.avro.decode_python import Place, decode_blocks
+from skipstone.metadata.avro.schema_program import EVERYTHING, Fields, Program, Wish, program_of
+from skipstone.metadata.avro.schema_tree import Record, parse_schema_tree
+from skipstone.metadata.avro.slots import Decoded
+from skipstone.metadata.avro.to_arrow import BadValue, to_arrays, to_table
+from skipstone.metadata.avro.varint import Beyond, Damage
+
+
+def decode(container: AvroContainer, *, fields: Collection[str] | None = None) -> pa.Table:
+    """The records as an Arrow table, all fields or the named ones, in the file's order."""
+    wish: Wish = EVERYTHING
+    if fields is not None:
+        known = [f.name for f in schema_tree(container).fields]
+        for name in fields:
+            if name not in known:
+                raise InvalidInput(
+                    f"Cannot read field {name!r} of {container.kind} {container.source}. "
+                    + what_exists("Fields", name, known)
+                )
+        wish = Fields(tuple((name, EVERYTHING) for name in dict.fromkeys(fields)))
+    program = _program(container, wish, "")
+    decoded = _run(container, program)
+    try:
+        return to_table(program.plan, decoded)
+    except BadValue as bad:
+        _fail(container, bad.row, bad.path, str(bad))
+
+
+def decode_wish(container: AvroContainer, wish: Wish, *, transparent: str = "") -> tuple[int, dict[str, pa.Array[Any]]]:
+    """The record count and the top-level columns of what is wished for."""
+    program = _program(container, wish, transparent)
+    decoded = _run(container, program)
+    try:
+        return decoded.record_count, to_arrays(program.plan, decoded)
+    except BadValue as bad:
+        _fail(container, bad.row, bad.path.removeprefix(f"{transparent}."), str(bad))
+
+
+def schema_tree(container: AvroContainer) -> Record:
+    """The container's schema as a checked tree."""
+    try:
+        return parse_schema_tree(container.schema_text, container.caps)
+    except Damage as damage:
+        container.fail(str(damage))
+    except Beyond as beyond:
+        _unsupported(container, str(beyond))
+
+
+def _program(container: AvroContainer, wish: Wish, transparent: str) -> Program:
+    try:
+        return program_of(container.schema_text, container.caps, wish, transparent)
+    except Damage as damage:
+        container.fail(str(damage))
+    except Beyond as beyond:
+        _unsupported(container, str(beyond))
+
+
+def _run(container: AvroContainer, program: Program) -> Decoded:
+    try:
+        return decode_blocks(program, container.inflated())
+    except Place as place:
+        _fail(container, place.record, place.path, str(place))
+
+
+def _unsupported(container: AvroContainer, text: str) -> NoReturn:
+    raise Unsupported(f"Cannot read {container.kind} {container.source}: {text}.")
+
+
+def _fail(container: AvroContainer, record: int | None, path: str, text: str) -> NoReturn:
+    where = "" if record is None else f"{container.row_word} {record}, {path}: "
+    raise FormatViolation(f"Invalid {container.kind} {container.source}: {where}{text}.")

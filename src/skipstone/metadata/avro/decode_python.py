@@ -1,0 +1,334 @@
+"""The reference decoder: runs a program in plain Python, and words every error.
+
+Law: each read is checked against the end of the block, and each list count against the bytes left, so work and memory
+are bounded by the inflated bytes. The compiled decoder finds the same errors; it sends the failing record here to have
+them told.
+
+Spec (Apache Avro): "Binary Encoding".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from skipstone.metadata.avro.schema_program import Op, Program, SlotKind, SlotSpec
+from skipstone.metadata.avro.slots import Decoded, Slot
+from skipstone.metadata.avro.varint import Damage, read_length, read_long
+
+_INT_MIN: Final = -(2**31)
+_INT_MAX: Final = 2**31 - 1
+_DECIMAL_BYTES: Final = 16
+
+
+class Place(Exception):
+    """Damage with its record and the path inside it."""
+
+    def __init__(self, record: int | None, path: str, text: str) -> None:
+        super().__init__(text)
+        self.record = record
+        self.path = path
+
+
+class PythonDecoder:
+    """Decodes blocks one after another; `finish` gives the columns."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.items: list[list[Any]] = [[] for _ in program.slots]
+        self.valid: list[list[int]] = [[] for _ in program.slots]
+        self.record_count = 0
+        self._blank: list[Any] = [_blank(spec) for spec in program.slots]
+
+    def block(self, data: bytes, count: int) -> None:
+        """All records of one block, which must fill it exactly."""
+        check_block(self.program, data, count, self.record_count)
+        pos = 0
+        for _ in range(count):
+            pos = self.record(data, pos, len(data))
+        if pos != len(data):
+            raise Place(None, "", left_over(self.record_count - 1, len(data) - pos))
+
+    def record(self, data: bytes, pos: int, end: int) -> int:
+        """One record from `pos`; the position after it."""
+        run = _Run(self, data, end)
+        try:
+            pos = run.record(pos)
+        except Damage as damage:
+            raise Place(self.record_count, run.place(), str(damage)) from None
+        self.record_count += 1
+        return pos
+
+    def finish(self) -> Decoded:
+        slots = zip(self.program.slots, self.items, self.valid, strict=True)
+        return Decoded(record_count=self.record_count, slots=tuple(_finished(*s) for s in slots))
+
+
+def decode_blocks(program: Program, blocks: Iterable[tuple[bytes, int]]) -> Decoded:
+    decoder = PythonDecoder(program)
+    for data, count in blocks:
+        decoder.block(data, count)
+    return decoder.finish()
+
+
+def check_block(program: Program, data: bytes, count: int, record: int) -> None:
+    """A count that the bytes cannot hold is refused before any memory is taken for it."""
+    if count * program.min_bytes > len(data):
+        text = f"expected at most {len(data) // program.min_bytes} records in a block of {len(data)} bytes, got {count}"
+        raise Place(None, "", f"block after record {record}: {text}")
+
+
+def left_over(record: int, count: int) -> str:
+    return f"block that ends with record {record}: expected it to end there, got {count} bytes more"
+
+
+class _Run:
+    """One record: where it stands (for messages), the lists it is in, and one method an op."""
+
+    __slots__ = ("counts", "data", "decoder", "end", "indexes", "key", "limits", "row", "row_at")
+
+    def __init__(self, decoder: PythonDecoder, data: bytes, end: int) -> None:
+        self.decoder = decoder
+        self.data = data
+        self.end = end
+        self.row_at = 0
+        self.counts: list[int] = []  # items left in the block of each open list
+        self.limits: list[int] = []  # where that block must end, -1 when it does not say
+        self.indexes: list[int] = []
+        self.key: int | None = None
+
+    def place(self) -> str:
+        path = self.decoder.program.paths[self.row_at]
+        for index in self.indexes:
+            path = path.replace("[]", f"[{index}]", 1)
+        path = path.replace("[]", "")
+        return path if self.key is None else f"{path}[{self.key}]"
+
+    def record(self, pos: int) -> int:
+        rows = self.decoder.program.rows
+        items, valid = self.decoder.items, self.decoder.valid
+        row_count = len(rows)
+        at = 0
+        while at < row_count:
+            self.row_at = at
+            op, slot, arg, null, jump, min_bytes = rows[at]
+            at += 1
+            if null != -2:
+                pos, is_null = self.union(pos, null)
+                if op == Op.NULL:
+                    continue
+                if op in (Op.COUNTS, Op.BOUNDS):
+                    if is_null:
+                        self.fill(slot, arg)
+                        continue
+                elif op != Op.SKIP_OPTIONAL and null >= 0:
+                    valid[slot].append(0 if is_null else 1)
+                if is_null:
+                    if op == Op.OPEN_LIST:
+                        items[slot].append(0)
+                    if op in (Op.OPEN_LIST, Op.OPEN_STRUCT, Op.SKIP_OPTIONAL):
+                        at = jump
+                    else:
+                        items[slot].append(self.decoder._blank[slot])
+                    continue
+                if op == Op.OPEN_STRUCT and null < 0:
+                    valid[slot].append(1)
+            if op == Op.LONG:
+                value, pos = read_long(self.data, pos, self.end)
+                items[slot].append(value)
+            elif op == Op.BYTES:
+                length, pos = read_length(self.data, pos, self.end)
+                items[slot].append(self.data[pos : pos + length])
+                pos += length
+            elif op in (Op.COUNTS, Op.BOUNDS):
+                pos = self.metrics(op, slot, min_bytes, pos)
+            elif op == Op.OPEN_LIST:
+                items[slot].append(0)
+                pos, at = self.open_list(pos, at, jump, min_bytes, slot)
+            elif op == Op.CLOSE_LIST:
+                pos, at = self.close_list(pos, at, arg, min_bytes, slot)
+            elif op == Op.SKIP_LIST:
+                pos, at = self.open_list(pos, at, jump, min_bytes, -1)
+            elif op == Op.SKIP_LIST_CLOSE:
+                pos, at = self.close_list(pos, at, arg, min_bytes, -1)
+            elif op == Op.SKIP_VARINTS:
+                for _ in range(arg):
+                    _, pos = read_long(self.data, pos, self.end)
+            elif op == Op.SKIP_BYTES:
+                length, pos = read_length(self.data, pos, self.end)
+                pos += length
+            elif op == Op.JUMP:
+                at = jump
+            elif op == Op.FILL:
+                self.fill(slot, 1)
+            elif op in (Op.FIXED, Op.SKIP_FIXED):
+                self.need(pos, arg)
+                if op == Op.FIXED:
+                    items[slot].append(self.data[pos : pos + arg])
+                pos += arg
+            elif op not in (Op.OPEN_STRUCT, Op.SKIP_OPTIONAL):
+                value, pos = self.scalar(op, arg, pos)
+                items[slot].append(value)
+        return pos
+
+    def scalar(self, op: int, arg: int, pos: int) -> tuple[Any, int]:
+        if op == Op.BOOLEAN:
+            self.need(pos, 1)
+            value = self.data[pos]
+            if value > 1:
+                raise Damage(f"expected a boolean of 0 or 1, got {value}")
+            return value, pos + 1
+        if op == Op.DECIMAL:
+            return self.decimal(arg, pos)
+        value, pos = read_long(self.data, pos, self.end)
+        if op == Op.INT and not _INT_MIN <= value <= _INT_MAX:
+            raise Damage(f"expected an int of 32 bits, got {value}")
+        if op == Op.ENUM and not 0 <= value < arg:
+            raise Damage(f"expected an enum index from 0 to {arg - 1}, got {value}")
+        return value, pos
+
+    def decimal(self, size: int, pos: int) -> tuple[bytes, int]:
+        if size == 0:
+            size, pos = read_length(self.data, pos, self.end)
+        self.need(pos, size)
+        value = int.from_bytes(self.data[pos : pos + size], "big", signed=True)
+        try:
+            return value.to_bytes(_DECIMAL_BYTES, "little", signed=True), pos + size
+        except OverflowError:
+            raise Damage(f"expected a decimal of at most {_DECIMAL_BYTES} bytes, got {size}") from None
+
+    def need(self, pos: int, size: int) -> None:
+        if self.end - pos < size:
+            raise Damage(f"expected {size} bytes, got the {self.end - pos} left")
+
+    def union(self, pos: int, null: int) -> tuple[int, bool]:
+        index, pos = read_long(self.data, pos, self.end)
+        branches = 2 if null >= 0 else 1
+        if self.decoder.program.rows[self.row_at][0] == Op.NULL:
+            branches = 1
+        if not 0 <= index < branches:
+            raise Damage(f"expected a union index from 0 to {branches - 1}, got {index}")
+        return pos, index == null
+
+    def fill(self, slot: int, count: int) -> None:
+        for s in range(slot, slot + count):
+            self.decoder.items[s].append(self.decoder._blank[s])
+            if self.decoder.program.slots[s].nullable:
+                self.decoder.valid[s].append(0)
+
+    def list_block(self, pos: int, min_bytes: int) -> tuple[int, int, int]:
+        """Count of the next block of a list, where it must end (-1: unsaid), position after its head."""
+        count, pos = read_long(self.data, pos, self.end)
+        limit = -1
+        if count < 0:
+            count = -count
+            size, pos = read_long(self.data, pos, self.end)
+            if not 0 <= size <= self.end - pos:
+                raise Damage(f"expected a list block of 0 to the {self.end - pos} bytes left, got {size}")
+            limit = pos + size
+        room = (self.end - pos) // min_bytes
+        if count > room:
+            raise Damage(f"expected at most {room} items in the {self.end - pos} bytes left, got {count}")
+        return count, limit, pos
+
+    def open_list(self, pos: int, at: int, jump: int, min_bytes: int, slot: int) -> tuple[int, int]:
+        count, limit, pos = self.list_block(pos, min_bytes)
+        if count == 0:
+            _check_limit(pos, limit)
+            return pos, jump
+        if slot >= 0:
+            self.decoder.items[slot][-1] = count
+        self.counts.append(count)
+        self.limits.append(limit)
+        self.indexes.append(0)
+        return pos, at
+
+    def close_list(self, pos: int, at: int, opened: int, min_bytes: int, slot: int) -> tuple[int, int]:
+        self.counts[-1] -= 1
+        self.indexes[-1] += 1
+        if self.counts[-1] == 0:
+            _check_limit(pos, self.limits[-1])
+            count, limit, pos = self.list_block(pos, min_bytes)
+            if count == 0:
+                _check_limit(pos, limit)
+                self.counts.pop()
+                self.limits.pop()
+                self.indexes.pop()
+                return pos, at
+            self.counts[-1] = count
+            self.limits[-1] = limit
+            if slot >= 0:
+                self.decoder.items[slot][-1] += count
+        return pos, opened + 1
+
+    def metrics(self, op: int, first: int, min_bytes: int, pos: int) -> int:
+        """A whole map from field id; wished ids go to their slots, the rest is skipped."""
+        ids = self.decoder.program.ids
+        found: dict[int, Any] = {}
+        while True:
+            count, limit, pos = self.list_block(pos, min_bytes)
+            if count == 0:
+                _check_limit(pos, limit)
+                break
+            for _ in range(count):
+                key, pos = read_long(self.data, pos, self.end)
+                self.key = key
+                if not _INT_MIN <= key <= _INT_MAX:
+                    raise Damage(f"expected an int key of 32 bits, got {key}")
+                value: Any
+                if op == Op.COUNTS:
+                    value, pos = read_long(self.data, pos, self.end)
+                else:
+                    length, pos = read_length(self.data, pos, self.end)
+                    value = self.data[pos : pos + length]
+                    pos += length
+                if key in found:
+                    raise Damage("expected each key once, got it twice")
+                if key in ids:
+                    found[key] = value
+            self.key = None
+            _check_limit(pos, limit)
+        for number, wished in enumerate(ids):
+            slot = first + number
+            self.decoder.valid[slot].append(1 if wished in found else 0)
+            self.decoder.items[slot].append(found.get(wished, self.decoder._blank[slot]))
+        return pos
+
+
+def _check_limit(pos: int, limit: int) -> None:
+    if limit >= 0 and pos != limit:
+        raise Damage(f"expected the list block to end {limit - pos} bytes further on, as its size says")
+
+
+def _blank(spec: SlotSpec) -> Any:
+    if spec.kind == SlotKind.BYTES:
+        return b""
+    if spec.kind == SlotKind.VALUES and not spec.is_integer:
+        return bytes(spec.width)
+    return 0
+
+
+def _finished(spec: SlotSpec, items: list[Any], valid: list[int]) -> Slot:
+    marks = np.array(valid, dtype=np.uint8) if spec.nullable else None
+    match spec.kind:
+        case SlotKind.STRUCT:
+            return Slot(valid=marks)
+        case SlotKind.LIST:
+            return Slot(valid=marks, offsets=_offsets(items))
+        case SlotKind.BYTES:
+            lengths = [len(item) for item in items]
+            return Slot(valid=marks, offsets=_offsets(lengths), data=np.frombuffer(b"".join(items), np.uint8))
+        case SlotKind.VALUES:
+            if spec.is_integer:
+                typed = np.array(items, dtype=f"<i{spec.width}" if spec.width > 1 else np.uint8)
+                return Slot(valid=marks, values=typed.view(np.uint8))
+            return Slot(valid=marks, values=np.frombuffer(b"".join(items), np.uint8))
+
+
+def _offsets(lengths: list[int]) -> npt.NDArray[np.int32]:
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
