@@ -1,0 +1,239 @@
+"""Iceberg's expression JSON, as the REST catalog and scan reports write it, both ways.
+
+Iceberg's logic has two values where SQL's has three: `not-eq`, `not-in`, `not-starts-with` and `not` of a comparison
+match null. Parsing spells this out (`x != 5 OR x IS NULL`), and serialising adds `not-null` where SQL needs it, so
+that both sides select the same rows.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+from skipstone.errors import InvalidInput, Unsupported
+from skipstone.metadata.transforms import UnknownTransform, parse_transform
+from skipstone.metadata.types import BinaryType, FixedType, PrimitiveType
+from skipstone.metadata.values import value_to_json
+from skipstone.predicate.literals import JsonLiteral, TypedLiteral
+from skipstone.predicate.nodes import (
+    FALSE,
+    TRUE,
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    Column,
+    Compare,
+    In,
+    IsNan,
+    IsNull,
+    Leaf,
+    Not,
+    NotIn,
+    NotNan,
+    NotNull,
+    NotStartsWith,
+    Op,
+    Or,
+    Predicate,
+    Ref,
+    StartsWith,
+    Term,
+    Transformed,
+    and_,
+    or_,
+    term_type,
+)
+from skipstone.predicate.normalise import normalise
+
+_COMPARE: Final = {"eq": Op.EQ, "not-eq": Op.NE, "lt": Op.LT, "lt-eq": Op.LE, "gt": Op.GT, "gt-eq": Op.GE}
+_NAMES: Final = {op: name for name, op in _COMPARE.items()}
+_UNARY: Final[dict[str, type[IsNull | NotNull | IsNan | NotNan]]] = {
+    "is-null": IsNull,
+    "not-null": NotNull,
+    "is-nan": IsNan,
+    "not-nan": NotNan,
+}
+_DEPTH_MAX: Final = 500
+
+
+def parse_expression(json: Any) -> Predicate:
+    """The predicate a JSON expression means, with its two-valued logic spelled out."""
+    return _parse(json, negated=False, depth=0)
+
+
+def _parse(json: Any, *, negated: bool, depth: int) -> Predicate:
+    if depth > _DEPTH_MAX:
+        raise InvalidInput(f"Invalid expression: expected at most {_DEPTH_MAX} levels of nesting.")
+    if isinstance(json, bool):
+        return TRUE if json is not negated else FALSE
+    if not isinstance(json, Mapping):
+        raise InvalidInput(f"Invalid expression: expected a JSON object or boolean, got {json!r}.")
+    kind = json.get("type")
+    match kind:
+        case "true" | "always-true":
+            return FALSE if negated else TRUE
+        case "false" | "always-false":
+            return TRUE if negated else FALSE
+        case "not":
+            return _parse(_need(json, "child"), negated=not negated, depth=depth + 1)
+        case "and" | "or":
+            sides = [_parse(_need(json, side), negated=negated, depth=depth + 1) for side in ("left", "right")]
+            return (and_ if (kind == "and") is not negated else or_)(*sides)
+        case _:
+            leaf = _parse_leaf(json, str(kind))
+            return _without_null(leaf) if not negated else _negated_two_valued(leaf)
+
+
+def _need(json: Mapping[str, Any], key: str) -> Any:
+    if key not in json:
+        raise InvalidInput(
+            f"Invalid expression of type {json.get('type')!r}: expected key {key!r}, got {sorted(json)}."
+        )
+    return json[key]
+
+
+def _parse_leaf(json: Mapping[str, Any], kind: str) -> Leaf:
+    if kind in _UNARY:
+        return _UNARY[kind](_parse_term(_need(json, "term")))
+    if kind in _COMPARE:
+        return Compare(_COMPARE[kind], _parse_term(_need(json, "term")), JsonLiteral(_need(json, "value")))
+    if kind in ("starts-with", "not-starts-with"):
+        make = StartsWith if kind == "starts-with" else NotStartsWith
+        return make(_parse_term(_need(json, "term")), JsonLiteral(_need(json, "value")))
+    if kind in ("in", "not-in"):
+        values = _need(json, "values")
+        if not isinstance(values, list):
+            raise InvalidInput(f"Invalid expression of type {kind!r}: expected a list of values, got {values!r}.")
+        literals = tuple(None if v is None else JsonLiteral(v) for v in values)
+        return (In if kind == "in" else NotIn)(_parse_term(_need(json, "term")), literals)
+    known = ["true", "false", "not", "and", "or", *_UNARY, *_COMPARE, "in", "not-in", "starts-with", "not-starts-with"]
+    raise InvalidInput(f"Invalid expression type {kind!r}: expected one of {', '.join(known)}.")
+
+
+def _parse_term(json: Any) -> Term:
+    if isinstance(json, str):
+        return Ref(json)
+    if isinstance(json, Mapping) and json.get("type") == "reference" and isinstance(json.get("term"), str):
+        return Ref(json["term"])
+    if isinstance(json, Mapping) and json.get("type") == "transform":
+        source = _parse_term(_need(json, "term"))
+        transform = parse_transform(str(_need(json, "transform")))
+        if not isinstance(source, Ref) or isinstance(transform, UnknownTransform):
+            raise Unsupported(f"Cannot use term {json!r} in a predicate: expected a known transform of a column.")
+        return Transformed(transform, source)
+    raise InvalidInput(f"Invalid term {json!r}: expected a column name or a transform.")
+
+
+def _without_null(leaf: Leaf) -> Predicate:
+    """A parsed leaf with Iceberg's meaning: a negative comparison is true for null."""
+    match leaf:
+        case Compare(Op.NE, term, _) | NotStartsWith(term, _):
+            return or_(leaf, IsNull(term))
+        case NotIn(term, values):
+            # Iceberg drops nulls from the list instead of making the whole unknown.
+            return or_(NotIn(term, tuple(v for v in values if v is not None)), IsNull(term))
+        case _:
+            return leaf
+
+
+def _negated_two_valued(leaf: Leaf) -> Predicate:
+    """True wherever the leaf is not true."""
+    match leaf:
+        case Compare(Op.NE, term, value):
+            return Compare(Op.EQ, term, value)
+        case Compare(op, term, value):
+            return or_(Compare(op.negated, term, value), IsNull(term))
+        case In(term, values):
+            return _without_null(NotIn(term, values))
+        case NotIn(term, values):
+            return In(term, values)
+        case StartsWith(term, prefix):
+            return or_(NotStartsWith(term, prefix), IsNull(term))
+        case NotStartsWith(term, prefix):
+            return StartsWith(term, prefix)
+        case _:
+            return normalise(Not(leaf))
+
+
+def serialize_expression(predicate: Predicate) -> Any:
+    """The predicate as Iceberg's JSON; bound or not. Raises Unsupported for what Iceberg cannot express."""
+    return _serialize(normalise(predicate))
+
+
+def _serialize(predicate: Predicate) -> Any:
+    match predicate:
+        case AlwaysTrue():
+            return True
+        case AlwaysFalse():
+            return False
+        case And(children) | Or(children):
+            kind = "and" if isinstance(predicate, And) else "or"
+            joined = _serialize(children[0])
+            for child in children[1:]:
+                joined = {"type": kind, "left": joined, "right": _serialize(child)}
+            return joined
+        case IsNull(term) | NotNull(term) | IsNan(term) | NotNan(term):
+            name = next(n for n, c in _UNARY.items() if isinstance(predicate, c))
+            return {"type": name, "term": _serialize_term(term)}
+        case Compare(op, term, value):
+            leaf = {"type": _NAMES[op], "term": _serialize_term(term), "value": _serialize_value(term, value)}
+            return _with_not_null(leaf) if op is Op.NE else leaf
+        case In(term, values) | NotIn(term, values):
+            negative = isinstance(predicate, NotIn)
+            leaf = {
+                "type": "not-in" if negative else "in",
+                "term": _serialize_term(term),
+                "values": [_serialize_value(term, v) for v in values],
+            }
+            return _with_not_null(leaf) if negative else leaf
+        case StartsWith(term, prefix) | NotStartsWith(term, prefix):
+            negative = isinstance(predicate, NotStartsWith)
+            leaf = {
+                "type": "not-starts-with" if negative else "starts-with",
+                "term": _serialize_term(term),
+                "value": _serialize_value(term, prefix),
+            }
+            return _with_not_null(leaf) if negative else leaf
+        case _:
+            raise Unsupported(f"Cannot write {predicate} as Iceberg expression JSON: Iceberg has no such expression.")
+
+
+def _with_not_null(leaf: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "and", "left": {"type": "not-null", "term": leaf["term"]}, "right": leaf}
+
+
+def _serialize_term(term: Term) -> Any:
+    match term:
+        case Ref(name):
+            return name
+        case Column():
+            return term.name
+        case Transformed(transform, source):
+            return {"type": "transform", "transform": str(transform), "term": source.name}
+        case _:
+            raise Unsupported(f"Cannot write term {term} as Iceberg expression JSON: Iceberg has no such term.")
+
+
+def _serialize_value(term: Term, value: Any) -> Any:
+    if isinstance(term, Column | Transformed) and not isinstance(getattr(term, "source", term), Ref):
+        return _typed_json(term_type(term), value)
+    match value:
+        case JsonLiteral(raw):
+            return raw
+        case TypedLiteral(type_, inner):
+            return _typed_json(type_, inner)
+        case bytes():
+            return value.hex().upper()
+        case datetime.date() | datetime.time() | decimal.Decimal() | uuid.UUID():
+            return value.isoformat() if hasattr(value, "isoformat") else str(value)
+        case _:
+            return value
+
+
+def _typed_json(type_: PrimitiveType, value: Any) -> Any:
+    if isinstance(type_, FixedType | BinaryType):
+        return value.hex().upper()
+    return value_to_json(type_, value)

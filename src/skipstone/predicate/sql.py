@@ -1,0 +1,218 @@
+"""Predicates from SQL text, in Spark's flavour.
+
+Only what can be judged or evaluated exactly is accepted; everything else is refused by name, because a predicate that
+is half understood would return wrong rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from skipstone.errors import InvalidInput, Unsupported
+from skipstone.predicate import nodes
+from skipstone.predicate.evaluate import compare
+from skipstone.predicate.float_order import FloatOrder
+from skipstone.predicate.literals import LiteralMismatch
+from skipstone.predicate.nodes import FALSE, TRUE, UNKNOWN, Box, Op, Predicate, Term
+from skipstone.predicate.sql_terms import is_literal, parse_literal, parse_term, period_literal
+from skipstone.predicate.sql_text import prepare
+
+_OPS: Final[dict[type[exp.Expr], Op]] = {
+    exp.EQ: Op.EQ,
+    exp.NEQ: Op.NE,
+    exp.LT: Op.LT,
+    exp.LTE: Op.LE,
+    exp.GT: Op.GT,
+    exp.GTE: Op.GE,
+}
+
+
+def parse_sql(text: str) -> Predicate:
+    """The predicate a SQL condition means."""
+    try:
+        tree = sqlglot.parse_one(prepare(text), read="spark")
+    except SqlglotError as error:
+        first = str(error).splitlines()[0]
+        raise InvalidInput(f"Invalid filter {text!r}: {first} Write a condition such as zip_code = '10001'.") from error
+    except RecursionError:
+        raise InvalidInput("Invalid filter: it is nested too deeply. Write long OR chains as IN.") from None
+    try:
+        return _condition(tree)
+    except LiteralMismatch as mismatch:
+        raise InvalidInput(f"Invalid filter {text!r}: {mismatch}") from mismatch
+    except Unsupported as refusal:
+        raise Unsupported(f"Cannot use filter {text!r}: {refusal}") from refusal
+
+
+def _condition(tree: exp.Expr) -> Predicate:
+    match tree:
+        case exp.Paren():
+            return _condition(tree.this)
+        case exp.And():
+            return nodes.and_(*(_condition(side) for side in _sides(tree, exp.And)))
+        case exp.Or():
+            return nodes.or_(*(_condition(side) for side in _sides(tree, exp.Or)))
+        case exp.Not():
+            return nodes.Not(_condition(tree.this))
+        case exp.Boolean():
+            return TRUE if tree.this else FALSE
+        case exp.Null():
+            return UNKNOWN
+        case exp.Is():
+            return _is(tree)
+        case exp.Between():
+            return nodes.and_(
+                _comparison(Op.GE, tree.this, tree.args["low"]), _comparison(Op.LE, tree.this, tree.args["high"])
+            )
+        case exp.In():
+            return _in(tree)
+        case exp.Escape():
+            return _like(tree.this, parse_literal(tree.expression))
+        case exp.Like():
+            return _like(tree, "\\")
+        case exp.NullSafeEQ():
+            return _null_safe(tree)
+        case exp.StartsWith():
+            return nodes.StartsWith(parse_term(tree.this), parse_literal(tree.expression))
+        case exp.IsNan():
+            return nodes.IsNan(parse_term(tree.this))
+        case exp.Anonymous():
+            return _function(tree)
+        case exp.Column() | exp.Dot():
+            return nodes.Compare(Op.EQ, parse_term(tree), True)
+    op = _OPS.get(type(tree))
+    if op is None:
+        raise _refused(tree)
+    return _comparison(op, tree.this, tree.expression)
+
+
+def _sides(tree: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    """The operands of a chain of one connector, without recursion: generated filters have thousands."""
+    found: list[exp.Expr] = []
+    pending = [tree]
+    while pending:
+        current = pending.pop()
+        if type(current) is kind:
+            pending.extend((current.expression, current.this))
+        else:
+            found.append(current)
+    return found
+
+
+def _refused(tree: exp.Expr) -> Unsupported:
+    return Unsupported(
+        f"{tree.sql(dialect='spark')} is not among the conditions understood here: comparisons of a column with a "
+        "literal, IN, BETWEEN, IS NULL, isnan, LIKE, AND, OR, NOT."
+    )
+
+
+def _comparison(op: Op, left: exp.Expr, right: exp.Expr) -> Predicate:
+    if is_literal(left) and is_literal(right):
+        return _constant(op, parse_literal(left), parse_literal(right))
+    if is_literal(left):
+        left, right, op = right, left, op.mirrored
+    if not is_literal(right):
+        raise Unsupported(f"{right.sql(dialect='spark')} is no literal; a column can only be compared with literals.")
+    literal = parse_literal(right)
+    if isinstance(left, exp.Coalesce):
+        return _coalesce(left, lambda term: _compare_term(op, term, left, literal), lambda v: _constant(op, v, literal))
+    return _compare_term(op, parse_term(left), left, literal)
+
+
+def _compare_term(op: Op, term: Term, tree: exp.Expr, literal: Any) -> Predicate:
+    return nodes.Compare(op, term, period_literal(term, tree, literal))
+
+
+def _coalesce(tree: exp.Coalesce, leaf: Callable[[Term], Predicate], constant: Callable[[Any], Predicate]) -> Predicate:
+    """`coalesce(x, d) op v`: the comparison where x is there, a constant where it is null. Never unknown by x."""
+    if len(tree.expressions) != 1 or not is_literal(tree.expressions[0]):
+        raise Unsupported(f"{tree.sql(dialect='spark')} must have one column and one literal.")
+    term = parse_term(tree.this)
+    filled = constant(parse_literal(tree.expressions[0]))
+    return nodes.or_(
+        nodes.and_(nodes.NotNull(term), leaf(term)),
+        nodes.and_(nodes.IsNull(term), filled),
+    )
+
+
+def _constant(op: Op, left: Any, right: Any) -> Predicate:
+    if left is None or right is None:
+        return UNKNOWN
+    try:
+        return TRUE if compare(op, left, right, FloatOrder.SPARK) else FALSE
+    except TypeError:
+        raise LiteralMismatch(f"{left!r} and {right!r} cannot be compared.") from None
+
+
+def _is(tree: exp.Is) -> Predicate:
+    if isinstance(tree.expression, exp.Null):
+        return nodes.IsNull(parse_term(tree.this))
+    if isinstance(tree.expression, exp.Boolean):
+        # IS TRUE and IS FALSE are never unknown.
+        leaf = nodes.Compare(Op.EQ, parse_term(tree.this), bool(tree.expression.this))
+        return nodes.and_(nodes.NotNull(leaf.term), leaf)
+    raise _refused(tree)
+
+
+def _in(tree: exp.In) -> Predicate:
+    items = tree.expressions
+    if not items or not all(is_literal(i) for i in items):
+        raise Unsupported(f"{tree.sql(dialect='spark')} must list literals.")
+    values = tuple(parse_literal(i) for i in items)
+    if isinstance(tree.this, exp.Coalesce):
+        return _coalesce(
+            tree.this,
+            lambda term: nodes.In(term, values),
+            lambda filled: nodes.or_(*(_constant(Op.EQ, filled, v) for v in values)),
+        )
+    term = parse_term(tree.this)
+    return nodes.In(term, tuple(period_literal(term, tree.this, v) for v in values))
+
+
+def _like(tree: exp.Expr, escape: Any) -> Predicate:
+    if not isinstance(tree, exp.Like) or not isinstance(escape, str) or len(escape) != 1:
+        raise _refused(tree)
+    pattern = parse_literal(tree.expression)
+    if pattern is None:
+        return UNKNOWN
+    if not isinstance(pattern, str):
+        raise LiteralMismatch(f"expected a pattern in quotes after LIKE, got {pattern!r}.")
+    leaf = nodes.Like(parse_term(tree.this), pattern, escape)
+    return nodes.Not(leaf) if tree.args.get("negate") else leaf
+
+
+def _null_safe(tree: exp.NullSafeEQ) -> Predicate:
+    left, right = (tree.this, tree.expression) if not is_literal(tree.this) else (tree.expression, tree.this)
+    literal = parse_literal(right)
+    term = parse_term(left)
+    if literal is None:
+        return nodes.IsNull(term)
+    return nodes.and_(nodes.NotNull(term), _compare_term(Op.EQ, term, left, literal))
+
+
+def _function(tree: exp.Anonymous) -> Predicate:
+    name, args = str(tree.this).lower(), tree.expressions
+    match name, len(args):
+        case "isnull", 1:
+            return nodes.IsNull(parse_term(args[0]))
+        case "isnotnull", 1:
+            return nodes.NotNull(parse_term(args[0]))
+        case (("bbox_intersects" | "st_intersects"), 5):
+            return nodes.Intersects(parse_term(args[0]), _box(args[1:]))
+        case "st_intersects", 2 if (
+            isinstance(args[1], exp.Anonymous) and str(args[1].this).lower() == "st_makeenvelope"
+        ):
+            return nodes.Intersects(parse_term(args[0]), _box(args[1].expressions))
+        case _:
+            raise _refused(tree)
+
+
+def _box(args: list[exp.Expr]) -> Box:
+    if len(args) != 4:
+        raise LiteralMismatch(f"expected a box as xmin, ymin, xmax, ymax, got {len(args)} numbers.")
+    return Box(*(float(parse_literal(a)) for a in args))
