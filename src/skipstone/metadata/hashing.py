@@ -45,7 +45,7 @@ from skipstone.metadata.types import (
 )
 
 Hashes = npt.NDArray[np.int32]
-_Number = TypeVar("_Number", np.uint8, np.int64, np.uint64)
+_Number = TypeVar("_Number", bound=np.generic)
 
 _CANONICAL_NAN_BITS: Final = 0x7FF8000000000000
 _NANOS_PER_MICRO: Final = 1000
@@ -238,10 +238,11 @@ def _hash_bytes_of(array: pa.Array[Any]) -> Hashes:
             return np.full(len(array), hash_bytes(b""), dtype=np.int32)
         data = _view(array.buffers()[1], np.uint8)
         return hash_rows(data[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width))
-    if not pa.types.is_large_binary(array.type) and not pa.types.is_large_string(array.type):
-        array = array.cast(pa.large_binary())
-    offsets = _view(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
-    return _hash_slices(_view(array.buffers()[2], np.uint8), offsets)
+    if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
+        array = array.cast(pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary())
+    wide = pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)
+    offsets = _view(array.buffers()[1], np.int64 if wide else np.int32)[array.offset : array.offset + len(array) + 1]
+    return _hash_slices(_view(array.buffers()[2], np.uint8), offsets.astype(np.int64))
 
 
 def _view(buffer: Any, dtype: type[_Number]) -> npt.NDArray[_Number]:
@@ -255,6 +256,7 @@ def _hash_slices(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) ->
         # Loaded by name and late: importing Numba costs more than hashing a small array.
         compiled = import_module("skipstone.metadata.hashing_numba")
         return cast(Callable[[Any, Any], Hashes], compiled.hash_slices)(data, offsets)
-    view = cast(bytes, memoryview(data))  # type: ignore[arg-type]
     edges = offsets.tolist()
-    return np.array([hash_bytes(view[edges[i] : edges[i + 1]]) for i in range(rows)], dtype=np.int32)
+    first = edges[0] if edges else 0
+    whole = data[first : edges[-1] if edges else 0].tobytes()
+    return np.array([hash_bytes(whole[edges[i] - first : edges[i + 1] - first]) for i in range(rows)], dtype=np.int32)
