@@ -125,7 +125,7 @@ def _map(plan: MapPlan, decoded: Decoded, length: int, path: str) -> pa.Array[An
     if key.null_count:
         raise BadValue(path, 0, "expected map keys that are not null, got a null key")
     key_field = _field(plan.key, key.type).with_nullable(False).with_name("key")
-    type_: Any = pa.map_(key_field, _field(plan.value, value.type).with_name("value"))  # type: ignore[call-overload]
+    type_: Any = pa.map_(key_field, _field(plan.value, value.type).with_name("value"))
     entries = pa.StructArray.from_arrays([key, value], fields=[type_.key_field, type_.item_field])
     nulls, validity = _validity(slot.valid)
     return pa.Array.from_buffers(type_, length, [validity, _buffer(slot.offsets)], nulls, children=[entries])
