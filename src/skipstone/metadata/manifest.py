@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -136,7 +136,7 @@ _COUNTS: Final = pa.map_(pa.int32(), pa.int64())
 _BOUNDS: Final = pa.map_(pa.int32(), pa.binary())
 
 # The metric maps of a data file, by column id.
-METRIC_COLUMNS: Final[dict[str, pa.DataType]] = {
+METRIC_COLUMNS: Final[dict[str, Any]] = {
     "column_sizes": _COUNTS,
     "value_counts": _COUNTS,
     "null_value_counts": _COUNTS,
@@ -146,7 +146,7 @@ METRIC_COLUMNS: Final[dict[str, pa.DataType]] = {
 }
 
 # The columns of a manifest's Arrow table, one row an entry; the type of `partition` comes from the partition spec.
-ENTRY_COLUMNS: Final[dict[str, pa.DataType | None]] = {
+ENTRY_COLUMNS: Final[dict[str, Any]] = {
     "status": pa.int32(),
     "snapshot_id": pa.int64(),
     "sequence_number": pa.int64(),
