@@ -8,11 +8,12 @@ Spec: "Primitive Types".
 
 from __future__ import annotations
 
-import math
 import struct
 import uuid
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Final
+
+import numpy as np
 
 from skipstone.errors import InvalidInput
 from skipstone.metadata.iso import DAY_US
@@ -77,7 +78,7 @@ def check_value(type_: PrimitiveType, value: Value) -> None:
         case BinaryType() | GeometryType() | GeographyType():
             _expect(type_, value, isinstance(value, bytes), "bytes")
         case _:
-            raise InvalidInput(f"Cannot serialize a value of type {type_}: the format does not define how.")
+            raise InvalidInput(f"Invalid value for {type_}: expected null, for it has no single values.")
 
 
 def to_float32(type_: PrimitiveType, value: float) -> float:
@@ -91,11 +92,7 @@ def to_float32(type_: PrimitiveType, value: float) -> float:
 
 def float32_text(value: float) -> str:
     """The shortest text that reads back as this 32-bit float."""
-    for digits in range(6, 10):
-        text = f"{value:.{digits}g}"
-        if not math.isfinite(value) or struct.pack("<f", float(text)) == struct.pack("<f", value):
-            return text
-    return repr(value)
+    return str(np.float32(value))
 
 
 def encode_utf8(text: str) -> bytes:
