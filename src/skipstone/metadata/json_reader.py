@@ -27,6 +27,9 @@ LONG_MAX: Final = 2**63 - 1
 # A metadata file of a very long-lived table has some hundred MB; anything inflating beyond this is an attack or damage.
 INFLATED_BYTES_MAX: Final = 2**30
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+# A gzip file is a series of members. Writers make one; a huge number of tiny ones would be slow to follow.
+_GZIP_MEMBERS_MAX: Final = 1000
+_CHUNK_BYTES: Final = 2**16
 _SHOWN_CHARS_MAX: Final = 80
 
 
@@ -178,19 +181,25 @@ def inflate(data: bytes, *, label: str, inflated_bytes_max: int = INFLATED_BYTES
     if data[:2] != _GZIP_MAGIC:
         return data
     parts: list[bytes] = []
-    left = inflated_bytes_max
-    while data:
-        member = zlib.decompressobj(wbits=31)
+    left, at, members = inflated_bytes_max, 0, 0
+    member = zlib.decompressobj(wbits=31)
+    while at < len(data):
+        if member.eof:
+            member = zlib.decompressobj(wbits=31)
+            members += 1
+        if members > _GZIP_MEMBERS_MAX:
+            raise FormatViolation(f"Invalid {label}: expected at most {_GZIP_MEMBERS_MAX} gzip members, got more.")
+        chunk = data[at : at + _CHUNK_BYTES]
         try:
             # One byte over the cap is enough to tell; a bomb is never inflated further.
-            part = member.decompress(data, left + 1)
+            part = member.decompress(chunk, left + 1)
         except zlib.error as error:
             raise FormatViolation(f"Invalid {label}: expected gzip data, got damaged bytes: {error}.") from error
         left -= len(part)
         if left < 0:
             raise FormatViolation(f"Invalid {label}: expected at most {inflated_bytes_max} inflated bytes, got more.")
-        if not member.eof:
-            raise FormatViolation(f"Invalid {label}: expected a complete gzip stream, got a truncated one.")
         parts.append(part)
-        data = member.unused_data
+        at += len(chunk) - len(member.unused_data)
+    if not member.eof:
+        raise FormatViolation(f"Invalid {label}: expected a complete gzip stream, got a truncated one.")
     return b"".join(parts)
