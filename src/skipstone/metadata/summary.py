@@ -9,7 +9,7 @@ Spec: Appendix F, "Optional Snapshot Summary Fields".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -109,13 +109,16 @@ class SummaryCollector:
         self._deleted_duplicate_files = 0
         self._operational: dict[str, str] = {}
 
-    def add(self, files: pa.Table, *, spec: PartitionSpec, schema: Schema) -> None:
-        """Count files added under one partition spec: rows of a manifest table."""
-        _take_in(self._added, files, spec, schema)
+    def add(self, files: pa.Table, *, spec: PartitionSpec, schema: Schema, schemas: Iterable[Schema] = ()) -> None:
+        """Count files added under one partition spec: rows of a manifest table.
 
-    def remove(self, files: pa.Table, *, spec: PartitionSpec, schema: Schema) -> None:
+        `schemas` are the table's older ones, for partition fields whose column was dropped.
+        """
+        _take_in(self._added, files, spec, schema, tuple(schemas))
+
+    def remove(self, files: pa.Table, *, spec: PartitionSpec, schema: Schema, schemas: Iterable[Schema] = ()) -> None:
         """Count files removed under one partition spec."""
-        _take_in(self._removed, files, spec, schema)
+        _take_in(self._removed, files, spec, schema, tuple(schemas))
 
     def add_manifest(
         self,
@@ -190,7 +193,7 @@ class SummaryCollector:
 def totals_of(files: pa.Table) -> dict[str, str]:
     """The totals of a snapshot, counted from all of its live files."""
     counts = _Counts()
-    for group in _groups(files, []):
+    for group in _groups(files, 0):
         counts.count(group)
     return {total: str(getattr(counts, name)) for total, name in _TOTALS}
 
@@ -229,15 +232,15 @@ def _sum(by_path: Mapping[str, _Counts]) -> _Counts:
     return total
 
 
-def _take_in(by_path: dict[str, _Counts], files: pa.Table, spec: PartitionSpec, schema: Schema) -> None:
-    partition_type = spec.partition_type(schema)
-    names = [f.name for f in partition_type.fields]
-    for group in _groups(files, names):
+def _take_in(
+    by_path: dict[str, _Counts], files: pa.Table, spec: PartitionSpec, schema: Schema, schemas: tuple[Schema, ...]
+) -> None:
+    partition_type = spec.partition_type(schema, schemas=schemas)
+    for group in _groups(files, len(partition_type.fields)):
         values: dict[int, Value] = {
-            f.field_id: arrow_to_value(p.type, scalar)
-            for f, p, scalar in zip(spec.fields, partition_type.fields, group.partition)
+            f.id: arrow_to_value(f.type, scalar) for f, scalar in zip(partition_type.fields, group.partition)
         }
-        path = spec.partition_path(schema, values)
+        path = spec.partition_path(schema, values, schemas=schemas)
         by_path.setdefault(path, _Counts()).count(group)
 
 
@@ -253,14 +256,14 @@ class _Group:
     size: int
 
 
-def _groups(files: pa.Table, partition_names: list[str]) -> Iterator[_Group]:
+def _groups(files: pa.Table, partition_width: int) -> Iterator[_Group]:
     """The files by partition and kind, so that Python sees one row a group, not one a file."""
     if files.num_rows == 0:
         return
     columns = _counted_columns(files)
     keys = ["content", "is_dv"]
-    partition: Any = files["partition"].combine_chunks() if partition_names else None
-    children = [pc.struct_field(partition, i) for i in range(len(partition_names))]
+    partition: Any = files["partition"].combine_chunks() if partition_width else None
+    children = [pc.struct_field(partition, i) for i in range(partition_width)]
     for i, child in enumerate(children):
         columns[f"p{i}"] = child
         # A column of the null type is the same everywhere, and cannot be grouped by.
