@@ -66,6 +66,7 @@ from skipstone.metadata.types import (
     Value,
     VariantType,
 )
+from skipstone.metadata.values.bound_types import bound_type
 
 __all__ = [
     "COMMENT_KEY",
@@ -74,6 +75,7 @@ __all__ = [
     "VARIANT_STORAGE",
     "ArrowRules",
     "arrow_to_value",
+    "bound_type",
     "constant_array",
     "from_arrow_schema",
     "from_arrow_type",

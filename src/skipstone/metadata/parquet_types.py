@@ -241,12 +241,13 @@ class _SchemaReader:
     def field(self, f: pa.Field[Any]) -> Field:
         text = (f.metadata or {}).get(FIELD_ID_KEY)
         type_ = self.type(f.type)
+        if text is not None and isinstance(type_, StructType) and is_variant_group(type_.fields):
+            type_ = VARIANT
         return Field(id=NO_ID if text is None else int(text), name=f.name, type=type_, required=not f.nullable)
 
     def type(self, t: pa.DataType) -> Type:
         if isinstance(t, pa.StructType):
-            fields = tuple(self.field(t.field(i)) for i in range(t.num_fields))
-            return VARIANT if is_variant_group(fields) else StructType(fields)
+            return StructType(tuple(self.field(t.field(i)) for i in range(t.num_fields)))
         if isinstance(t, pa.MapType):
             key, value = self.field(t.key_field), self.field(t.item_field)
             return MapType(
@@ -266,8 +267,8 @@ class _SchemaReader:
 def is_variant_group(fields: tuple[Field, ...]) -> bool:
     """Whether a group is a variant: `metadata` and `value` (and perhaps shredded `typed_value`), none with an id.
 
-    pyarrow does not tell the annotation of a group. A struct of a table cannot look like this in a file with ids,
-    and in a file without ids the reader asks for a struct or a variant by the table's schema.
+    pyarrow does not tell the annotation of a group. A struct of a table cannot look like this where the group itself
+    has an id; in a file without ids the table's schema says whether a struct or a variant is meant.
     """
     names = [f.name for f in fields]
     return (
@@ -288,6 +289,8 @@ def _leaf(t: pa.DataType, column: Any) -> Type:
         crs = logical.get("crs") or None
         crs = None if crs == DEFAULT_CRS else crs
         return GeometryType(crs) if kind == "Geometry" else GeographyType(crs, logical.get("algorithm"))
+    if kind == "UUID":
+        return UUID  # Arrow tells it only in files that Arrow itself wrote
     if pa.types.is_uint64(t):
         return DecimalType(20, 0)
     if t == pa.time64("ns"):
