@@ -22,6 +22,7 @@ from skipstone.errors import InvalidInput, what_exists
 from skipstone.metadata.json_reader import JsonObject
 from skipstone.metadata.partition_json import sources_from_json, sources_to_json, transform_of_sources
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.terms import SortTerm, parse_sort_term
 from skipstone.metadata.transforms import Transform, UnknownTransform, VoidTransform
 from skipstone.metadata.types import PrimitiveType, Type
 
@@ -148,6 +149,34 @@ def _check_field(field: SortField, schema: Schema, order_id: int) -> None:
             raise InvalidInput(f"Invalid {where}: expected a primitive type, got {source.type}.")
         if not field.transform.can_transform(source.type):
             raise InvalidInput(f"Invalid {where}: the spec does not allow {field.transform} on type {source.type}.")
+
+
+def build_sort_order(
+    schema: Schema, terms: Iterable[str | SortTerm], *, order_id: int = 1, case_sensitive: bool = True
+) -> SortOrder:
+    """An order from terms such as `zip_code` and `day(ts) desc nulls last`; unsorted when there are none.
+
+    Nulls come first in ascending and last in descending order unless the term says otherwise.
+    """
+    fields: list[SortField] = []
+    for given in terms:
+        wanted = parse_sort_term(given) if isinstance(given, str) else given
+        source = schema.field(wanted.term.column, case_sensitive=case_sensitive)
+        direction = SortDirection.DESC if wanted.descending else SortDirection.ASC
+        null_order = NullOrder.default_for(direction)
+        if wanted.nulls_first is not None:
+            null_order = NullOrder.NULLS_FIRST if wanted.nulls_first else NullOrder.NULLS_LAST
+        fields.append(
+            SortField(
+                source_ids=(source.id,),
+                transform=wanted.term.transform,
+                direction=direction,
+                null_order=null_order,
+            )
+        )
+    order = SortOrder(order_id=order_id, fields=tuple(fields)) if fields else UNSORTED
+    order.check(schema)
+    return order
 
 
 def reuse_or_number(orders: Iterable[SortOrder], wanted: SortOrder) -> SortOrder:
