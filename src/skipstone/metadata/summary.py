@@ -169,7 +169,8 @@ class SummaryCollector:
         added, removed = _sum(self._added), _sum(self._removed)
         added.merge(self._added_in_manifests)
         removed.merge(self._removed_in_manifests)
-        built = {OPERATION: operation.value, **(properties or {}), **self._operational}
+        own = {k: v for k, v in (properties or {}).items() if k != OPERATION}
+        built = {OPERATION: operation.value, **own, **self._operational}
         built |= _changes(added, removed, self._unknown)
         if self._deleted_duplicate_files:
             built["deleted-duplicate-files"] = str(self._deleted_duplicate_files)
