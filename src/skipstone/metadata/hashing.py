@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Callable
 from decimal import Context, Decimal
-from importlib import import_module
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import mmh3
 import numpy as np
@@ -94,7 +92,7 @@ def hash_value(type_: Type, value: Value) -> int | None:
         case TimestampNsType() | TimestamptzNsType():
             return hash_long(value // _NANOS_PER_MICRO)
         case StringType():
-            return hash_bytes(value.encode("utf-8"))
+            return hash_bytes(_utf8(value))
         case BinaryType() | FixedType():
             return hash_bytes(value)
         case UuidType():
@@ -107,6 +105,15 @@ def hash_value(type_: Type, value: Value) -> int | None:
             return None
         case _:
             raise Unsupported(f"Cannot hash a value of type {type_}: the spec defines no 32-bit hash for it.")
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"Cannot hash {text!r}: expected text that UTF-8 can hold, got half a surrogate pair."
+        ) from error
 
 
 def _double_bits(value: float) -> int:
@@ -253,9 +260,10 @@ def _view(buffer: Any, dtype: type[_Number]) -> npt.NDArray[_Number]:
 def _hash_slices(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Hashes:
     rows = max(len(offsets) - 1, 0)
     if rows >= (_NUMBA_ROWS_WARM if "numba" in sys.modules else _NUMBA_ROWS_COLD):
-        # Loaded by name and late: importing Numba costs more than hashing a small array.
-        compiled = import_module("skipstone.metadata.hashing_numba")
-        return cast(Callable[[Any, Any], Hashes], compiled.hash_slices)(data, offsets)
+        # Late, because importing Numba costs more than hashing a small array.
+        from skipstone.metadata.hashing_numba import hash_slices
+
+        return hash_slices(data, offsets)
     edges = offsets.tolist()
     first = edges[0] if edges else 0
     whole = data[first : edges[-1] if edges else 0].tobytes()

@@ -9,12 +9,13 @@ from __future__ import annotations
 import base64
 import math
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
 from skipstone.metadata.civil import civil_from_days
+from skipstone.metadata.iso import format_timestamp
 from skipstone.metadata.types import (
     BinaryType,
     BooleanType,
@@ -30,9 +31,6 @@ from skipstone.metadata.types import (
     Type,
     Value,
 )
-
-_NANOS_PER_SECOND: Final = 1_000_000_000
-_NANOS_PER_DAY: Final = 86_400 * _NANOS_PER_SECOND
 
 
 def human_year(years: int) -> str:
@@ -59,10 +57,14 @@ def human_value(type_: Type, value: Value) -> str:
             return human_day(value)
         case TimeType():
             return _human_time(value)
-        case TimestampType() | TimestamptzType():
-            return _human_timestamp(value * 1000, isinstance(type_, TimestamptzType))
-        case TimestampNsType() | TimestamptzNsType():
-            return _human_timestamp(value, isinstance(type_, TimestamptzNsType))
+        case TimestampType():
+            return format_timestamp(value)
+        case TimestamptzType():
+            return f"{format_timestamp(value)}+00:00"
+        case TimestampNsType():
+            return format_timestamp(value, digits=9)
+        case TimestamptzNsType():
+            return f"{format_timestamp(value, digits=9)}+00:00"
         case BinaryType() | FixedType():
             return base64.b64encode(value).decode("ascii")
         case BooleanType():
@@ -82,19 +84,6 @@ def _human_time(micros: int) -> str:
         digits = f"{fraction:06d}"
         return f"{text}:{seconds % 60:02d}.{digits[:3] if digits.endswith('000') else digits}"
     return f"{text}:{seconds % 60:02d}" if seconds % 60 else text
-
-
-def _human_timestamp(nanos: int, with_zone: bool) -> str:
-    days, rest = divmod(nanos, _NANOS_PER_DAY)
-    year, month, day = civil_from_days(days)
-    seconds, fraction = divmod(rest, _NANOS_PER_SECOND)
-    # ISO 8601 wants a sign on years of other than four digits.
-    sign = "-" if year < 0 else "+" if year > 9999 else ""
-    text = f"{sign}{abs(year):04d}-{month:02d}-{day:02d}T"
-    text += f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    if fraction:
-        text += f".{fraction:09d}".rstrip("0")
-    return text + "+00:00" if with_zone else text
 
 
 def _human_float(value: np.floating[Any]) -> str:

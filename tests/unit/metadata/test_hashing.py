@@ -118,6 +118,11 @@ def test_decimal_with_too_many_digits_of_fraction_is_refused() -> None:
         unscaled(Decimal("NaN"), 2)
 
 
+def test_half_a_surrogate_pair_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="half a surrogate pair"):
+        hash_value(STRING, "a\ud83d")
+
+
 def test_large_arrays_take_the_compiled_path_and_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["", "a", "ab", "abc", "abcd", "iceberg", "ž😀" * 9, None] * 4
     slow = hash_array(STRING, pa.array(texts))
