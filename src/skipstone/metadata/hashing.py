@@ -225,14 +225,19 @@ def _hash_decimals(array: pa.Array[Any]) -> Hashes:
     rows = np.empty((len(array), 16), dtype=np.uint8)
     rows[:, :8] = high.astype(">i8").view(np.uint8).reshape(-1, 8)
     rows[:, 8:] = low.astype(">u8").view(np.uint8).reshape(-1, 8)
-    # A leading byte is padding when it repeats the sign and the next byte starts with the sign bit.
-    sign = np.where(high < 0, 0xFF, 0).astype(np.uint8)
-    padding = (rows[:, :-1] == sign[:, None]) & ((rows[:, 1:] ^ sign[:, None]) < 0x80)
-    skipped = np.cumprod(padding, axis=1).sum(axis=1)
+    # k bytes hold a number whose magnitude (its complement when negative) is below 2 ** (8k - 1).
+    high_size = np.where(high < 0, ~high, high).view(np.uint64)
+    low_size = np.where(high < 0, ~low, low)
+    widths = np.ones(len(array), dtype=np.int8)
+    for k in range(1, 16):
+        if k <= 8:
+            widths += (high_size != 0) | (low_size >= np.uint64(1 << (8 * k - 1)))
+        else:
+            widths += high_size >= np.uint64(1 << (8 * k - 65))
     hashes = np.zeros(len(array), dtype=np.int32)
-    for skip in np.unique(skipped):
-        chosen = skipped == skip
-        hashes[chosen] = hash_rows(rows[chosen, skip:])
+    for width in np.flatnonzero(np.bincount(widths)):
+        chosen = np.flatnonzero(widths == width)
+        hashes[chosen] = hash_rows(rows[chosen, 16 - width :])
     return hashes
 
 

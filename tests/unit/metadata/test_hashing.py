@@ -107,6 +107,13 @@ def test_decimal_bytes_carry_no_padding(number: int, expected: str) -> None:
     assert minimal_big_endian(number).hex() == expected
 
 
+def test_decimal_arrays_hash_alike_at_every_change_of_width() -> None:
+    numbers = [sign * (2**bits + off) for bits in range(126) for sign in (1, -1) for off in (-1, 0, 1)]
+    values = [hashing.from_unscaled(n, 0) for n in numbers]
+    array = pa.array(values, pa.decimal128(38, 0))
+    assert hash_array(DecimalType(38, 0), array).to_pylist() == [hash_value(DecimalType(38, 0), v) for v in values]
+
+
 def test_decimal_hash_does_not_depend_on_scale() -> None:
     assert hash_value(DecimalType(9, 2), Decimal("14.20")) == hash_value(DecimalType(9, 0), Decimal("1420"))
 
