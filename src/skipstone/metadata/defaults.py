@@ -69,14 +69,14 @@ def check_field_defaults(field: Field, *, where: str, default_needed: bool = Fal
     `default_needed` is set for a required field that is added to a table with rows.
     """
     if isinstance(field.type, UnknownType) and field.required:
-        raise InvalidInput(f"Invalid column {where}: expected optional for type unknown, got required.")
+        raise InvalidInput(f"Invalid column '{where}': expected optional for type unknown, got required.")
     if default_needed and (field.initial_default is None or field.write_default is None):
         raise InvalidInput(
-            f"Cannot add required column {where}: expected a default that is not null, got none. Rows written before "
+            f"Cannot add required column '{where}': expected a default that is not null, got none. Rows written before "
             f"would have no value: pass a default or make the column optional."
         )
     for which, value in (("initial-default", field.initial_default), ("write-default", field.write_default)):
-        default_of(field.type, value, where=f"{where} ({which})")
+        default_of(field.type, value, where=f"column '{where}' ({which})")
     match field.type:
         case StructType(fields):
             for f in fields:
@@ -154,7 +154,7 @@ def _check_struct_can_be_built(field: Field, where: str) -> None:
         effective_default(field, "initial", where=where)
         effective_default(field, "write", where=where)
     except FormatViolation as e:
-        raise InvalidInput(f"Invalid default {{}} for {where}: {e} Set a default on the field.") from e
+        raise InvalidInput(f"Invalid default {{}} for column '{where}': {e} Set a default on the field.") from e
 
 
 def _check_storable(type_: Type, value: Value, where: str) -> None:

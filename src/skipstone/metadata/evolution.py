@@ -9,12 +9,13 @@ Spec: "Schema Evolution", "Default values", "Identifier Field IDs".
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 from typing import Final
 
-from skipstone.errors import FormatViolation, InvalidInput, NotFound, what_exists
+from skipstone.errors import FormatViolation, InvalidInput, NotFound, SkipstoneError, what_exists
 from skipstone.metadata.defaults import check_field_defaults, default_of
 from skipstone.metadata.evolution_rules import (
     SortOrderLike,
@@ -39,7 +40,7 @@ from skipstone.metadata.reserved import FIELD_ID_MAX
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.schema_merge import merge_by_name
 from skipstone.metadata.schema_tree import Node, Path, PathIndex, dotted, field_of, node_of, position, quoted, tree_of
-from skipstone.metadata.types import Field, ListType, MapType, StructType, Type, Value, walk
+from skipstone.metadata.types import Field, ListType, MapType, StructType, Type, Value, children, walk
 
 
 class _Keep(Enum):
@@ -51,6 +52,8 @@ KEEP: Final = _Keep.KEEP
 
 class SchemaUpdate:
     """Changes to one schema, collected by calls that can be chained; `apply` gives the schema they lead to.
+
+    A refused call leaves the update as it was.
 
     `schemas` are all schemas of the table: their highest id, and an equal one to reuse. `specs` are all its partition
     specs, of which `default_spec_id` (the last one if not given) is the one new files are written with.
@@ -105,22 +108,28 @@ class SchemaUpdate:
     ) -> SchemaUpdate:
         """A new column, last in its struct unless placed. The default is for old rows and for later writes."""
         parent, name = self._new_place(path)
-        label = quoted((*parent.path(), name) if parent.parent is not None else (name,))
+        full_path = (*parent.path(), name) if parent.parent is not None else (name,)
+        label = quoted(full_path)
         check_free_name(parent, name, label, case_sensitive=self._case_sensitive)
         self._check_default_version(default, label)
         numbered = Field(id=0, name=name, type=type, required=required, doc=doc)
         column = assign_fresh_ids(StructType((numbered,)), start=self._last_column_id + 1).fields[0]
         value = default_of(column.type, default, where=f"column {label}")
         column = replace(column, initial_default=value, write_default=value)
-        check_field_defaults(column, where=label, default_needed=required and not self._allow_incompatible)
+        check_field_defaults(column, where=dotted(full_path), default_needed=required and not self._allow_incompatible)
         for below in walk(column.type):
             self._check_default_version(below.initial_default, label)
             self._check_default_version(below.write_default, label)
-        self._take_ids(column, label)
         node = node_of(column, parent)
         parent.children.append(node)
+        try:
+            self._place(node, first=first, before=before, after=after)
+            self._take_ids(column, label)
+        except SkipstoneError:
+            parent.children.remove(node)
+            raise
         self._added.update((node.id, *(n.id for n in node.walk())))
-        return self._place(node, first=first, before=before, after=after)
+        return self
 
     def delete_column(self, path: Path) -> SchemaUpdate:
         """Remove a column with everything below it. Its id is never used again."""
@@ -157,14 +166,18 @@ class SchemaUpdate:
     ) -> SchemaUpdate:
         """Promote a column's type, change its documentation, or whether it must have a value."""
         node = self._changeable(path, "change")
+        if doc is not KEEP:
+            check_struct_field(node, "document")
+        if required and not node.required:
+            self._check_can_be_required(node)
         if type is not None and type != _current_type(node):
             self._promote(node, type)
         if doc is not KEEP and doc != node.doc:
-            check_struct_field(node, "document")
             node.doc = doc
             self._changed.add(node.id)
         if required is not None and required != node.required:
-            self._require(node) if required else self._make_optional(node)
+            node.required = required
+            self._changed.add(node.id)
         return self
 
     def make_column_optional(self, path: Path) -> SchemaUpdate:
@@ -178,8 +191,9 @@ class SchemaUpdate:
         node = self._changeable(path, "set the default of")
         check_struct_field(node, "set the default of")
         self._check_default_version(value, str(node))
-        node.write_default = default_of(_current_type(node), value, where=f"column {node}")
-        check_field_defaults(field_of(node), where=str(node))
+        default = default_of(_current_type(node), value, where=f"column {node}")
+        check_field_defaults(replace(field_of(node), write_default=default), where=dotted(node.path()))
+        node.write_default = default
         self._changed.add(node.id)
         return self
 
@@ -199,7 +213,12 @@ class SchemaUpdate:
 
     def union_by_name(self, schema: Schema) -> SchemaUpdate:
         """Take in another schema by its names: missing columns are added, wider types and weaker rules taken over."""
-        merge_by_name(self, schema.struct, format_version=self._format_version)
+        before = copy.deepcopy(self.__dict__)
+        try:
+            merge_by_name(self, schema.struct, format_version=self._format_version)
+        except SkipstoneError:
+            self.__dict__.update(before)
+            raise
         return self
 
     def find(self, path: Path) -> Field | None:
@@ -288,29 +307,22 @@ class SchemaUpdate:
         if target.is_nested:
             below = assign_fresh_ids(StructType((Field(id=0, name="", type=target),)), start=self._last_column_id)
             target = below.fields[0].type
-            self._take_ids(Field(id=self._last_column_id, name=node.name, type=target), str(node))
-        changed = node_of(replace(field_of(node), type=target, initial_default=initial, write_default=write), node)
-        check_field_defaults(field_of(changed), where=str(node))
-        node.type, node.children, node.initial_default, node.write_default = target, changed.children, initial, write
-        for child in node.children:
-            child.parent = node
+        changed = replace(field_of(node), type=target, initial_default=initial, write_default=write)
+        check_field_defaults(changed, where=dotted(node.path()))
+        self._take_ids(replace(changed, id=0), str(node))
+        node.type, node.initial_default, node.write_default = target, initial, write
+        node.children = [node_of(child, node) for child in children(target)]
         self._added.update(n.id for n in node.walk())
         self._changed.add(node.id)
 
-    def _require(self, node: Node) -> None:
+    def _check_can_be_required(self, node: Node) -> None:
         is_new_with_default = node.id in self._added and node.initial_default is not None
         if not (is_new_with_default or self._allow_incompatible):
             raise InvalidInput(
                 f"Cannot make column {node} (id {node.id}) required: rows that exist may hold nulls. "
                 f"Allow incompatible changes if they do not."
             )
-        node.required = True
-        check_field_defaults(field_of(node), where=str(node))
-        self._changed.add(node.id)
-
-    def _make_optional(self, node: Node) -> None:
-        node.required = False
-        self._changed.add(node.id)
+        check_field_defaults(replace(field_of(node), required=True), where=dotted(node.path()))
 
     def _place(
         self, node: Node, *, first: bool = False, before: Path | None = None, after: Path | None = None

@@ -120,7 +120,7 @@ class TestAdd:
         assert added.paths_by_id[22] == ("place", "c.d")
 
     def test_a_dotted_name_without_a_parent_is_refused(self):
-        with pytest.raises(NotFound, match="add 'nope.b' to column 'nope'"):
+        with pytest.raises(NotFound, match=r"add 'nope\.b' to column 'nope'"):
             update().add_column("nope.b", INT)
 
     @pytest.mark.parametrize("path", ["id.x", "counts.x"])
@@ -188,7 +188,7 @@ class TestDefaults:
         assert math.copysign(1, second.field("d").write_default) == -1
 
     def test_a_required_column_needs_a_default(self):
-        with pytest.raises(InvalidInput, match="Cannot add required column 'place.n2'"):
+        with pytest.raises(InvalidInput, match=r"Cannot add required column 'place\.n2'"):
             update().add_column("place.n2", INT, required=True)
         added = update().add_column("place.n2", INT, required=True, default=0).apply()
         assert added.field("place.n2") == required(21, "n2", INT, initial_default=0, write_default=0)
