@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from skipstone.errors import FormatViolation, InvalidInput
 from skipstone.metadata.arrow_intake import from_arrow_type
+from skipstone.metadata.arrow_types import to_arrow_type
 from skipstone.metadata.fresh_ids import NO_ID
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import (
@@ -43,8 +44,10 @@ from skipstone.metadata.types import (
     ListType,
     MapType,
     StructType,
+    TimeType,
     Type,
     UnknownType,
+    UuidType,
     VariantType,
 )
 
@@ -140,6 +143,40 @@ def _node(f: Field) -> OrcType:
         case _:
             kind, attributes = _PLAIN[f.type]
             return OrcType(kind=kind, attributes={**told, **attributes})
+
+
+def orc_write_schema(schema: Schema | StructType) -> pa.Schema:
+    """The Arrow schema to hand to pyarrow's ORC writer, which stores field metadata as type attributes.
+
+    Columns are held as ORC holds them: time as a long of microseconds, uuid and fixed as binary.
+    """
+    root = to_orc_schema(schema)
+    stored = [f for f in schema.fields if not isinstance(f.type, UnknownType)]
+    return pa.schema([_write_field(f, node) for f, node in zip(stored, root.children, strict=True)])
+
+
+def _write_field(f: Field, node: OrcType) -> pa.Field[Any]:
+    attributes: dict[bytes | str, bytes | str] = {k: v for k, v in node.attributes.items()}  # noqa: C416
+    return pa.field(f.name, _write_type(f.type, node), nullable=f.optional, metadata=attributes)
+
+
+def _write_type(type_: Type, node: OrcType) -> pa.DataType:
+    match type_:
+        case StructType(fields):
+            stored = [f for f in fields if not isinstance(f.type, UnknownType)]
+            return pa.struct([_write_field(f, child) for f, child in zip(stored, node.children, strict=True)])
+        case ListType():
+            return pa.list_(_write_field(type_.element_field, node.children[0]))
+        case MapType():
+            key: Any = _write_field(type_.key_field, node.children[0])
+            value: Any = _write_field(type_.value_field, node.children[1])
+            return pa.map_(key, value)
+        case TimeType():
+            return pa.int64()
+        case UuidType() | FixedType():
+            return pa.binary()
+        case _:
+            return to_arrow_type(type_)
 
 
 def from_orc_schema(schema: pa.Schema, *, source: str = "ORC file") -> StructType:
