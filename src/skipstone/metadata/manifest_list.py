@@ -208,6 +208,8 @@ def _numbered(manifest: ManifestFile, format_version: int, snapshot_id: int, seq
     where = f"Cannot list manifest {manifest.manifest_path}"
     if manifest.manifest_length < 0:
         raise InvalidInput(f"{where}: expected a length of 0 or more, got {manifest.manifest_length}.")
+    if format_version < 3 and manifest.first_row_id is not None:
+        raise InvalidInput(f"{where}: expected first_row_id null before v3, got {manifest.first_row_id}.")
     if format_version == 1:
         if manifest.content != ManifestContent.DATA:
             raise InvalidInput(f"{where}: expected a data manifest in a v1 table, got deletes. Upgrade the table.")
@@ -215,8 +217,6 @@ def _numbered(manifest: ManifestFile, format_version: int, snapshot_id: int, seq
     for name in _COUNTS:
         if getattr(manifest, name) is None:
             raise InvalidInput(f"{where}: expected {name}, which v{format_version} requires, got none. Count it first.")
-    if format_version == 2 and manifest.first_row_id is not None:
-        raise InvalidInput(f"{where}: expected first_row_id null before v3, got {manifest.first_row_id}.")
     number, least = manifest.sequence_number, manifest.min_sequence_number
     if UNASSIGNED_SEQUENCE_NUMBER in (number, least) and manifest.added_snapshot_id != snapshot_id:
         raise InvalidInput(

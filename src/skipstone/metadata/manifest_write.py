@@ -64,8 +64,8 @@ class WrittenManifest:
     def manifest_file(
         self,
         manifest_path: str,
-        *,
         manifest_length: int | None = None,
+        *,
         added_snapshot_id: int | None = None,
         key_metadata: bytes | None = None,
     ) -> ManifestFile:
