@@ -129,9 +129,10 @@ def _float(type_: PrimitiveType, value: object) -> object:
         number = float(value)
     except OverflowError:
         raise _bad(type_, "a number within its range", value) from None
-    if isinstance(value, int) and number != value:
+    nearest = to_float32(type_, number) if isinstance(type_, FloatType) else number
+    if isinstance(value, int) and nearest != value:
         raise _bad(type_, "a whole number that it holds exactly", value)
-    return to_float32(type_, number) if isinstance(type_, FloatType) else number
+    return nearest
 
 
 def _date(type_: PrimitiveType, value: object) -> object:
