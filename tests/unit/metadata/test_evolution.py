@@ -9,7 +9,10 @@ import pytest
 
 from skipstone.errors import InvalidInput, NotFound
 from skipstone.metadata.evolution import SchemaUpdate
+from skipstone.metadata.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.sorting import NullOrder, SortDirection, SortField, SortOrder
+from skipstone.metadata.transforms import parse_transform
 from skipstone.metadata.types import (
     BINARY,
     DATE,
@@ -286,6 +289,29 @@ class TestDelete:
         assert update(specs=specs, default_spec_id=1).delete_column("day").apply().find("day") is None
         with pytest.raises(InvalidInput, match="current spec"):
             update(specs=specs, default_spec_id=0).delete_column("day")
+
+    def test_the_specs_and_orders_of_a_table_fit(self):
+        day = PartitionSpec(
+            spec_id=1,
+            fields=(PartitionField(source_ids=(2,), field_id=1000, name="d", transform=parse_transform("day")),),
+        )
+        order = SortOrder(
+            order_id=1,
+            fields=(
+                SortField(
+                    source_ids=(3,),
+                    transform=parse_transform("identity"),
+                    direction=SortDirection.ASC,
+                    null_order=NullOrder.NULLS_FIRST,
+                ),
+            ),
+        )
+        u = update(specs=[UNPARTITIONED, day], default_spec_id=1, sort_order=order)
+        with pytest.raises(InvalidInput, match="partition field 'd'"):
+            u.delete_column("day")
+        with pytest.raises(InvalidInput, match="sort order"):
+            u.delete_column("price")
+        assert u.update_column("day", TIMESTAMP).apply().field("day").type == TIMESTAMP
 
     def test_an_unknown_default_spec_is_not_found(self):
         with pytest.raises(NotFound, match="partition spec 9"):
