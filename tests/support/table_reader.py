@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from skipstone.metadata.manifest_list import read_manifest_list
 from tests.support.golden import GoldenTable, local
 
 from skipstone.metadata.encryption import KeyManagement, decrypt_file, manifest_list_key_metadata
 from skipstone.metadata.manifest import ManifestFile
+from skipstone.metadata.manifest_list import read_manifest_list
 from skipstone.metadata.manifest_read import read_manifest
 from skipstone.metadata.partitioning import PartitionSpec
 from skipstone.metadata.snapshots import Snapshot
