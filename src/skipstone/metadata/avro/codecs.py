@@ -19,6 +19,7 @@ from skipstone.metadata.avro.varint import Damage
 
 _LZMA_MEMORY_BYTES_MAX: Final = 128 * 1024 * 1024
 _CRC_BYTES: Final = 4
+_ADLER_BYTES: Final = 4
 _SNAPPY_LENGTH_BYTES_MAX: Final = 5
 
 
@@ -30,7 +31,9 @@ def _null(data: memoryview, room: int) -> bytes:
 def _deflate(data: memoryview, room: int) -> bytes:
     inflater = zlib.decompressobj(-15)
     out = inflater.decompress(data, room + 1)
-    return _finished(out, inflater.eof, inflater.unused_data, room)
+    # PyIceberg cuts raw deflate out of a zlib stream and leaves most of its checksum behind.
+    rest = inflater.unused_data
+    return _finished(out, inflater.eof, rest[_ADLER_BYTES:], room)
 
 
 def _bzip2(data: memoryview, room: int) -> bytes:
