@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skipstone.errors import InvalidInput
+from skipstone.metadata.avro.encode_leaves import bytes_of
 from skipstone.metadata.manifest import EntryStatus, FileContent, ManifestContent
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import DoubleType, FloatType
@@ -186,20 +187,33 @@ def _are_sorted(column: Any) -> _Mask:
 
 
 def _check_no_nan(rules: _Rules, name: str, schema: Schema) -> None:
+    """No bound of a float or double column is NaN, at either width (a promoted float keeps its four bytes)."""
     ids = [i for i, f in schema.fields_by_id.items() if isinstance(f.type, FloatType | DoubleType)]
     column: Any = rules.table.column(name)
     if not ids or column.null_count == len(column):
         return
-    wanted = pa.array(ids, pa.int32())
+    first_row = 0
     for chunk in column.chunks:
-        keys = chunk.keys
-        is_float: Any = pc.is_in(keys, value_set=wanted)
-        bounds = chunk.items.filter(is_float)
-        widths: Any = pc.binary_length(bounds)
-        for width, dtype in _FLOATS_BY_WIDTH.items():
-            picked = bounds.filter(pc.equal(widths, pa.scalar(width)))
-            if len(picked) and np.isnan(np.frombuffer(b"".join(picked.to_pylist()), dtype)).any():
-                raise InvalidInput(
-                    f"Cannot write manifest: {name} of a float or double column: expected a number, got NaN. "
-                    "Leave the bound out and count the NaNs instead."
-                )
+        items = _nan_items(chunk.keys, chunk.items, ids)
+        if len(items):
+            lists: Any = chunk.offsets.to_numpy()
+            owners = np.searchsorted(lists, items, side="right") - 1
+            owners = owners[(owners >= 0) & (owners < len(chunk))]
+            holds = np.ones(len(column), np.bool_)
+            holds[first_row + owners] = False
+            rules.expect(holds, name, "no NaN: leave the bound out and count the NaNs instead")
+        first_row += len(chunk)
+
+
+def _nan_items(keys: Any, bounds: Any, ids: list[int]) -> npt.NDArray[np.int64]:
+    """Where serialized bounds of the given columns are NaN."""
+    is_float: Any = pc.is_in(keys, value_set=pa.array(ids, keys.type))
+    offsets, data = bytes_of(bounds, "bytes", "bounds")
+    wanted = np.flatnonzero(is_float.to_numpy(zero_copy_only=False))
+    widths = offsets[wanted + 1] - offsets[wanted]
+    found = []
+    for width, dtype in _FLOATS_BY_WIDTH.items():
+        places = wanted[widths == width]
+        taken = data[offsets[places][:, None] + np.arange(width)]
+        found.append(places[np.isnan(taken.reshape(-1).view(dtype))])
+    return np.sort(np.concatenate(found))

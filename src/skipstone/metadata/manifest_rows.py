@@ -13,7 +13,6 @@ from dataclasses import fields
 from typing import Any, Final
 from uuid import UUID
 
-import numpy as np
 import pyarrow as pa
 
 from skipstone.errors import InvalidInput
@@ -143,15 +142,8 @@ def _items(metrics: Any) -> Any:
     return None if metrics is None else list(metrics.items())
 
 
-def _array(values: list[Any], arrow: pa.DataType | None, name: str) -> Any:
+def _array(values: list[Any], arrow: Any, name: str) -> Any:
     try:
-        if arrow is not None and pa.types.is_floating(arrow) and arrow.bit_width == 32:
-            # Arrow would take a double for a float only after rounding it itself.
-            return pa.array(np.array([np.nan if v is None else v for v in values], np.float32), mask=_none_mask(values))
         return pa.array(values, arrow)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"Cannot put {name} of manifest entries in Arrow: expected {arrow}, got {error}.") from error
-
-
-def _none_mask(values: list[Any]) -> Any:
-    return np.array([v is None for v in values], np.bool_)
