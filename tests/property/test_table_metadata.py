@@ -272,6 +272,23 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 _VALID = {v: json.loads(json.dumps(table_metadata_to_json(table(v)))) for v in (1, 2, 3)}
+# Columns with defaults, so that default values are damaged too.
+_VALID[3]["last-column-id"] = 20
+_VALID[3]["schemas"][1]["fields"] += [
+    {"id": 10 + i, "name": f"d{i}", "required": False, "type": type_, "initial-default": value, "write-default": value}
+    for i, (type_, value) in enumerate(
+        [
+            ("boolean", True),
+            ("decimal(9, 2)", "14.20"),
+            ("timestamptz_ns", "2007-12-03T10:15:30.123456789+00:00"),
+            ("uuid", "eb26bdb1-a1d8-4aa6-990e-da940875492c"),
+            ("fixed[2]", "0aff"),
+            ("double", 1.5),
+            ({"type": "list", "element-id": 19, "element": "date", "element-required": False}, ["2007-12-03"]),
+            ({"type": "struct", "fields": [{"id": 20, "name": "x", "required": False, "type": "int"}]}, {}),
+        ]
+    )
+]
 _PLACES = {v: _places(j) for v, j in _VALID.items()}
 
 

@@ -24,8 +24,9 @@ INT_MAX: Final = 2**31 - 1
 LONG_MIN: Final = -(2**63)
 LONG_MAX: Final = 2**63 - 1
 
-# A metadata file of a very long-lived table has some hundred MB; anything inflating beyond this is an attack or damage.
-INFLATED_BYTES_MAX: Final = 2**30
+# Metadata of a long-lived table has tens of MB. What inflates beyond this is an attack or damage, and parsed JSON takes
+# a multiple of its text in memory.
+INFLATED_BYTES_MAX: Final = 2**28
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 # A gzip file is a series of members. Writers make one; a huge number of tiny ones would be slow to follow.
 _GZIP_MEMBERS_MAX: Final = 1000
