@@ -54,9 +54,10 @@ def schemas(draw) -> Schema:
 
 
 @st.composite
-def changes(draw, schema: Schema):
+def changes(draw, schema: Schema, update: SchemaUpdate):
     """One call on an update: which, on what, with what. Many will be refused."""
-    paths = [*schema.paths_by_id.values(), ("nope",)]
+    new = (names for name in "abcA" if update.find(names := (name,)) is not None)
+    paths = [*schema.paths_by_id.values(), *new, ("nope",)]
     path = draw(st.sampled_from(paths))
     other = draw(st.sampled_from(paths))
     name = draw(NAMES)
@@ -105,15 +106,15 @@ def test_any_sequence_of_updates_keeps_the_laws(data):
         update = SchemaUpdate(schema, format_version=3, last_column_id=last, schemas=history)
         touched: set[int] = set()
         for _ in range(data.draw(st.integers(1, 6))):
-            call, path, arguments = data.draw(changes(schema))
-            before = snapshot(update)
+            call, path, arguments = data.draw(changes(schema, update))
+            before, target = snapshot(update), update.find(flatten(path))
             try:
                 getattr(update, call)(flatten(path), **arguments)
             except (InvalidInput, NotFound):
                 assert snapshot(update) == before, "a refused call leaves the update as it was"
                 continue
-            target = next((i for i, p in schema.paths_by_id.items() if p == flatten(path)), None)
-            touched |= {target} if call != "add_column" and target is not None else set()
+            if target is not None and call != "add_column":
+                touched.add(target.id)
         try:
             changed = update.apply()
         except InvalidInput:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -84,6 +84,7 @@ class SchemaUpdate:
         self._last_column_id = max(last_column_id or 0, *(s.highest_field_id for s in known))
         self._root = tree_of(schema.struct)
         self._old_names = PathIndex(self._root, case_sensitive=case_sensitive)
+        self._new_names: PathIndex | None = None  # made when first needed after a change
         self._deleted: set[int] = set()
         self._added: set[int] = set()
         self._changed: set[int] = set()
@@ -121,14 +122,13 @@ class SchemaUpdate:
             self._check_default_version(below.initial_default, label)
             self._check_default_version(below.write_default, label)
         node = node_of(column, parent)
+        place = self._place_of(node, first=first, before=before, after=after)
+        self._take_ids(column, label)
         parent.children.append(node)
-        try:
-            self._place(node, first=first, before=before, after=after)
-            self._take_ids(column, label)
-        except SkipstoneError:
-            parent.children.remove(node)
-            raise
+        _put(node, place)
         self._added.update((node.id, *(n.id for n in node.walk())))
+        if self._new_names is not None:
+            self._new_names.insert(node)
         return self
 
     def delete_column(self, path: Path) -> SchemaUpdate:
@@ -145,6 +145,7 @@ class SchemaUpdate:
             check_not_needed(n, node, spec=self._default_spec, sort_order=self._sort_order)
         self._siblings(node).remove(node)
         self._deleted.update((node.id, *(n.id for n in node.walk())))
+        self._new_names = None
         return self
 
     def rename_column(self, path: Path, new_name: str) -> SchemaUpdate:
@@ -153,6 +154,7 @@ class SchemaUpdate:
         check_struct_field(node, "rename")
         check_name(new_name, f"column {node}")
         node.name = new_name
+        self._new_names = None
         self._changed.add(node.id)
         return self
 
@@ -198,13 +200,13 @@ class SchemaUpdate:
         return self
 
     def move_first(self, path: Path) -> SchemaUpdate:
-        return self._place(self._movable(path), first=True)
+        return self._move(self._movable(path), first=True)
 
     def move_before(self, path: Path, other: Path) -> SchemaUpdate:
-        return self._place(self._movable(path), before=other)
+        return self._move(self._movable(path), before=other)
 
     def move_after(self, path: Path, other: Path) -> SchemaUpdate:
-        return self._place(self._movable(path), after=other)
+        return self._move(self._movable(path), after=other)
 
     def set_identifier_fields(self, paths: Iterable[Path]) -> SchemaUpdate:
         """The columns that identify a row, all of them; they may be new ones."""
@@ -246,7 +248,11 @@ class SchemaUpdate:
 
     def _find(self, path: Path) -> Node | None:
         old = self._old_names.find(path, among=lambda n: n.id not in self._deleted)
-        return old or PathIndex(self._root, case_sensitive=self._case_sensitive).find(path)
+        if old is not None:
+            return old
+        if self._new_names is None:
+            self._new_names = PathIndex(self._root, case_sensitive=self._case_sensitive)
+        return self._new_names.find(path)
 
     def _node(self, path: Path, verb: str) -> Node:
         node = self._find(path)
@@ -312,6 +318,7 @@ class SchemaUpdate:
         self._take_ids(replace(changed, id=0), str(node))
         node.type, node.initial_default, node.write_default = target, initial, write
         node.children = [node_of(child, node) for child in children(target)]
+        self._new_names = None
         self._added.update(n.id for n in node.walk())
         self._changed.add(node.id)
 
@@ -324,21 +331,22 @@ class SchemaUpdate:
             )
         check_field_defaults(replace(field_of(node), required=True), where=dotted(node.path()))
 
-    def _place(
+    def _move(
         self, node: Node, *, first: bool = False, before: Path | None = None, after: Path | None = None
     ) -> SchemaUpdate:
-        asked = [p for p in (before, after) if p is not None]
-        if first + len(asked) > 1:
-            raise InvalidInput(f"Cannot place column {node}: expected one of first, before and after, got several.")
-        siblings = self._siblings(node)
-        if first:
-            siblings.remove(node)
-            siblings.insert(0, node)
-        for other_path in asked:
-            other = self._sibling(node, other_path)
-            siblings.remove(node)
-            siblings.insert(position(siblings, other) + (after is not None), node)
+        _put(node, self._place_of(node, first=first, before=before, after=after))
         return self
+
+    def _place_of(self, node: Node, *, first: bool, before: Path | None, after: Path | None) -> _Place | None:
+        if first + (before is not None) + (after is not None) > 1:
+            raise InvalidInput(f"Cannot place column {node}: expected one of first, before and after, got several.")
+        if first:
+            return _Place(neighbour=None, offset=0)
+        if before is not None:
+            return _Place(neighbour=self._sibling(node, before), offset=0)
+        if after is not None:
+            return _Place(neighbour=self._sibling(node, after), offset=1)
+        return None
 
     def _sibling(self, node: Node, path: Path) -> Node:
         other = self._find(path)
@@ -382,6 +390,24 @@ class SchemaUpdate:
                     f"above it. Set the identifier fields without it in the same update."
                 )
         return self._schema.identifier_field_ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Next to a neighbour, or first in the struct without one."""
+
+    neighbour: Node | None
+    offset: int
+
+
+def _put(node: Node, place: _Place | None) -> None:
+    """Move a node among its siblings; without a place it stays."""
+    if place is None or node.parent is None:
+        return
+    siblings = node.parent.children
+    siblings.remove(node)
+    at = 0 if place.neighbour is None else position(siblings, place.neighbour)
+    siblings.insert(at + place.offset, node)
 
 
 def _current_type(node: Node) -> Type:

@@ -23,7 +23,7 @@ TRAILER_BYTES: Final = 12  # payload size, flags, magic
 FOOTER_BYTES_MIN: Final = len(MAGIC) + TRAILER_BYTES
 FLAG_PAYLOAD_COMPRESSED: Final = 1
 # Caps on what one file may make us hold: the footer's JSON, and one blob after inflating.
-PAYLOAD_BYTES_MAX: Final = 256 * 1024 * 1024
+PAYLOAD_BYTES_MAX: Final = 64 * 1024 * 1024
 BLOB_BYTES_MAX: Final = 1024 * 1024 * 1024
 
 THETA_V1: Final = "apache-datasketches-theta-v1"

@@ -60,6 +60,21 @@ class Node:
     def path(self) -> tuple[str, ...]:
         return (*reversed([a.name for a in self.ancestors()]), self.name)
 
+    def short_path(self) -> tuple[str, ...]:
+        """The path as users write it through lists and maps of structs: `points.x` for `points.element.x`."""
+        return (*reversed([a.name for a in self.ancestors() if not a._is_silent]), self.name)
+
+    @property
+    def _is_silent(self) -> bool:
+        """Whether short paths leave this node out: a struct that is the element of a list or the value of a map."""
+        above = self.parent
+        return (
+            self.is_struct
+            and above is not None
+            and isinstance(above.type, ListType | MapType)
+            and self is above.children[-1]
+        )
+
     def __str__(self) -> str:
         return f"'{'.'.join(self.path())}'"
 
@@ -126,10 +141,16 @@ class PathIndex:
         self._fold: Callable[[str], str] = str if case_sensitive else str.lower
         self._full: dict[Path, list[Node]] = {}
         self._short: dict[Path, list[Node]] = {}
-        for node, full, short in _paths(root, (), ()):
-            self._keep(self._full, full, node)
-            if short is not None:
-                self._keep(self._short, short, node)
+        for child in root.children:
+            self.insert(child)
+
+    def insert(self, node: Node) -> None:
+        """Take in a node that was added to the tree, with everything below it."""
+        for n in (node, *node.walk()):
+            full, short = n.path(), n.short_path()
+            self._keep(self._full, full, n)
+            if short != full:
+                self._keep(self._short, short, n)
 
     def find(self, path: Path, *, among: Callable[[Node], bool] = lambda node: True) -> Node | None:
         """The one node at a path, of those that pass `among`."""
@@ -164,17 +185,3 @@ def quoted(path: Path) -> str:
 def position(nodes: Sequence[Node], node: Node) -> int:
     """Where a node is among its siblings, by identity."""
     return next(i for i, n in enumerate(nodes) if n is node)
-
-
-def _paths(
-    node: Node, full: tuple[str, ...], short: tuple[str, ...]
-) -> Iterator[tuple[Node, tuple[str, ...], tuple[str, ...] | None]]:
-    """Each node with its full path, and its short one where it has another: `points.x` for `points.element.x`."""
-    for child in node.children:
-        child_full = (*full, child.name)
-        is_silent = child.is_struct and (
-            isinstance(node.type, ListType) or (isinstance(node.type, MapType) and child is node.children[1])
-        )
-        child_short = short if is_silent else (*short, child.name)
-        yield child, child_full, None if is_silent or child_short == child_full else child_short
-        yield from _paths(child, child_full, child_short)

@@ -161,6 +161,20 @@ class TestAdd:
         nested = update().add_column("place.z", INT, after="x").apply()
         assert [f.name for f in nested.field("place").type.fields] == ["x", "z", "y", "n"]
 
+    def test_a_column_placed_next_to_a_new_one_is_found(self):
+        u = update().add_column("a", INT).add_column("b", INT, before="a").add_column("c", INT, after="b")
+        u.rename_column("b", "bb").update_column("c", LONG).move_first("a")
+        assert names(u.apply())[-2:] == ["bb", "c"]
+        assert u.apply().field("c") == optional(23, "c", LONG)
+
+    def test_a_refused_place_leaves_no_column_behind(self):
+        u = update().add_column("a", INT)
+        with pytest.raises(NotFound):
+            u.add_column("b", INT, after="nope")
+        assert u.find("b") is None
+        assert u.last_column_id == 21
+        assert u.add_column("b", INT).apply().field("b").id == 22
+
     def test_one_place_only(self):
         with pytest.raises(InvalidInput, match="got several"):
             update().add_column("a", INT, first=True, after="id")
