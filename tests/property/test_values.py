@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support import strategies as some
 from tests.support.strategies import same
@@ -425,9 +425,8 @@ def test_a_damaged_variant_is_a_value_or_a_format_violation(value: Any, at: int,
 @given(some.variants(), st.integers(0, 400))
 def test_a_cut_variant_is_a_format_violation(value: Any, kept: int) -> None:
     metadata, data = serialize_variant(value)
-    assume(kept < len(data))
     with pytest.raises(FormatViolation):
-        parse_variant(metadata, data[:kept])
+        parse_variant(metadata, data[: kept % len(data)])
 
 
 json_like = st.recursive(

@@ -260,8 +260,8 @@ def bounding_box(wkbs: Iterable[bytes | None], *, source: str = "geometry") -> t
                 values = [c for c in column if not math.isnan(c)]
                 if values:
                     seen[axis] = True
-                    low[axis] = min(low[axis], *values)
-                    high[axis] = max(high[axis], *values)
+                    low[axis] = min(low[axis], min(values))
+                    high[axis] = max(high[axis], max(values))
     if not (seen[0] and seen[1]):
         return None
     return _corner(low, seen), _corner(high, seen)

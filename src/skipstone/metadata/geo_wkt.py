@@ -170,6 +170,8 @@ class _WktReader:
         word = _WORD_NUMBERS.get(self.token)
         if word is None and not self.token[:1].isdigit() and self.token[:1] not in ("+", "-", "."):
             raise self.violation("a number")
+        if word is None and math.isinf(float(self.token)):
+            raise self.violation("a number in the range of doubles")
         text = self.advance()
         return float(text) if word is None else word
 

@@ -4,8 +4,8 @@ A value is taken apart into small frozen classes that keep the physical type, be
 type. Objects are written with sorted unique names; on reading, order is not relied upon (writers have sorted by
 UTF-16), but a name that occurs twice is refused.
 
-No input makes the reader allocate more than a small multiple of its size: every byte is read at most once, so values
-that overlap are refused, and nesting has a limit.
+No input makes the reader allocate more than a fixed multiple of its size (some 60 bytes a byte, for arrays of small
+numbers): every byte is read at most once, so values that overlap are refused. Size and nesting have limits.
 
 Spec: "Bounds for Variant, Geometry, and Geography"; Apache Parquet, "Variant Binary Encoding".
 """

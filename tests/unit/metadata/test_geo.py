@@ -86,6 +86,7 @@ def test_other_spellings_are_read(text: str, canonical: str) -> None:
         ("POINT (1 2) x", "expected the end of the text, got 'X'"),
         ("POINT (1 2, 3 4)", r"expected '\)', got ','"),
         ("POINT (a b)", "expected a number, got 'A'"),
+        ("POINT (1e999 1)", "expected a number in the range of doubles, got '1E999'"),
         ("POINT (1 ;)", "expected a word, number, parenthesis or comma, got ';"),
         ("POLYGON (1 2)", r"expected '\(', got '1'"),
         ("GEOMETRYCOLLECTION (1 2)", "expected one of POINT"),

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from tests.support.strategies import PRIMITIVES
 
-from skipstone.errors import FormatViolation, InvalidInput
+from skipstone.errors import FormatViolation, InvalidInput, Unsupported
 from skipstone.metadata.geo import GeoPoint
 from skipstone.metadata.types import (
     BINARY,
@@ -227,6 +227,19 @@ def test_a_truncated_bound_of_fixed_is_filled_with_zeros() -> None:
     for wrong in (b"", b"abcde"):
         with pytest.raises(FormatViolation, match="expected 4 bytes"):
             parse_bound(FixedType(4), wrong)
+
+
+def test_a_wide_fixed_cannot_turn_few_bytes_into_many() -> None:
+    with pytest.raises(FormatViolation, match="expected 2147483647 bytes"):
+        parse_bound(FixedType(2**31 - 1), b"a")
+    with pytest.raises(Unsupported, match="Leave the column out"):
+        parse_bounds_array(FixedType(2**31 - 1), pa.array([b"a", None]))
+
+
+def test_a_fixed_of_no_bytes_has_bounds() -> None:
+    column = parse_bounds_array(FixedType(0), pa.array([b"", None]))
+    assert column.to_pylist() == [b"", None]
+    assert serialize_bounds_array(FixedType(0), column).to_pylist() == [b"", None]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from __future__ import annotations
 from skipstone.metadata.values.binary import parse_value, serialize_value
 from skipstone.metadata.values.bound_types import bound_type
 from skipstone.metadata.values.bounds import parse_bound, serialize_bound
-from skipstone.metadata.values.bounds_array import parse_bounds_array, serialize_bounds_array
+from skipstone.metadata.values.bounds_array import parse_bounds_array
+from skipstone.metadata.values.bounds_array_write import serialize_bounds_array
 from skipstone.metadata.values.checks import check_value
 from skipstone.metadata.values.conversion import from_python
 from skipstone.metadata.values.display import display

@@ -45,6 +45,9 @@ from skipstone.metadata.variant import (
 )
 from skipstone.metadata.variant_paths import parse_path
 
+# Wider fixed types are not filled up: one byte must not become gigabytes.
+FIXED_FILLED_MAX: Final = 1 << 20
+
 GEO_WIDTHS: Final = (16, 24, 32)
 
 # The type a 4-byte bound had when it was written, under a current type of 8 bytes.
@@ -86,7 +89,7 @@ def parse_bound(type_: PrimitiveType, data: bytes, *, source: str = "bound") -> 
                 f"Invalid {source}: expected 8 bytes for {type_} (or 4, written as {PROMOTED_FROM[type(type_)]}), "
                 f"got {len(data)}."
             )
-        case FixedType(length=length) if 0 < len(data) < length:
+        case FixedType(length=length) if 0 < len(data) < length <= FIXED_FILLED_MAX:
             return bytes(data).ljust(length, b"\x00")
         case _:
             return parse_value(type_, data, source=source)

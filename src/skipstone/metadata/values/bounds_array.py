@@ -1,10 +1,10 @@
-"""Bound serialization of whole columns: Arrow arrays of bytes to typed arrays and back, without a loop over values.
+"""Bounds of whole columns, read: Arrow arrays of bytes to typed arrays, without a loop over values.
 
 Law: parse_bounds_array gives, value by value, what `bounds.parse_bound` gives. Widths may be mixed in one array, for
 files written before and after a promotion sit side by side.
 
 A bad bound either raises (naming the place) or, with on_bad="unknown", becomes null: a fact that is unknown keeps
-every row. There, NaN becomes null too, for it bounds nothing. Writing leaves NaN out for the same reason.
+every row. There, NaN becomes null too, for it bounds nothing.
 
 Spec: "Bound serialization", "Schema Evolution".
 """
@@ -46,14 +46,16 @@ from skipstone.metadata.types import (
 )
 from skipstone.metadata.values.binary import parse_utf8
 from skipstone.metadata.values.bound_types import GEO_POINT, bound_type
-from skipstone.metadata.values.bounds import DAY_UNITS, GEO_WIDTHS, PROMOTED_FROM, parse_bound
+from skipstone.metadata.values.bounds import DAY_UNITS, FIXED_FILLED_MAX, GEO_WIDTHS, PROMOTED_FROM, parse_bound
 from skipstone.metadata.values.checks import DECIMAL_BYTES_MAX, LONG_MAX, LONG_MIN
 
 Array: TypeAlias = "pa.Array[Any]"
 Mask: TypeAlias = npt.NDArray[np.bool_]
 OnBad: TypeAlias = Literal["raise", "unknown"]
 
-_DTYPES: Final[dict[type[PrimitiveType], str]] = {
+FIXED_COLUMN_BYTES_MAX: Final = 1 << 30
+
+DTYPES: Final[dict[type[PrimitiveType], str]] = {
     IntType: "<i4",
     DateType: "<i4",
     FloatType: "<f4",
@@ -94,12 +96,12 @@ class _Bytes:
 
     def rows(self, chosen: Mask, width: int) -> npt.NDArray[Any]:
         """The bytes of the chosen values, all of this width, one value a row."""
-        if width and bool(chosen.all()) and len(chosen):
-            first = int(self.starts[0])  # no null among them: the values lie one behind the other
-            gathered = self.data[first : first + width * len(chosen)].reshape(-1, width)
-        else:
-            gathered = self.data[self.starts[chosen][:, None] + np.arange(width)]
-        return gathered
+        starts = self.starts[chosen]
+        count = len(starts)
+        if count and int(starts[-1]) - int(starts[0]) == width * (count - 1):
+            # Offsets never fall, so the chosen values lie one behind the other: no gathering.
+            return self.data[int(starts[0]) : int(starts[0]) + width * count].reshape(count, width)
+        return np.asarray(self.data[starts[:, None] + np.arange(width)])
 
 
 def parse_bounds_array(
@@ -156,7 +158,10 @@ def _parse_fixed_width(type_: PrimitiveType, given: _Bytes) -> tuple[Array, Mask
         case UuidType():
             return _parse_padded(pa.binary(16), 16, given, given.lengths == 16)
         case FixedType(length=length):
-            good = (given.lengths > 0) & (given.lengths <= length) if length else given.lengths == 0
+            _check_memory(type_, len(given.lengths) * length)
+            good = given.lengths == length
+            if length <= FIXED_FILLED_MAX:
+                good |= (given.lengths > 0) & (given.lengths < length)
             return _parse_padded(pa.binary(length), length, given, good)
         case GeometryType() | GeographyType():
             return _parse_points(given)
@@ -165,7 +170,7 @@ def _parse_fixed_width(type_: PrimitiveType, given: _Bytes) -> tuple[Array, Mask
 
 
 def _parse_numbers(type_: PrimitiveType, given: _Bytes) -> tuple[Array, Mask]:
-    dtype = np.dtype(_DTYPES[type(type_)])
+    dtype = np.dtype(DTYPES[type(type_)])
     good = given.lengths == dtype.itemsize
     if bool(good.all()) and len(good):
         values = np.ascontiguousarray(given.rows(good, dtype.itemsize)).view(dtype)[:, 0]
@@ -173,7 +178,7 @@ def _parse_numbers(type_: PrimitiveType, given: _Bytes) -> tuple[Array, Mask]:
         values = np.zeros(len(good), dtype)
         values[good] = given.rows(good, dtype.itemsize).view(dtype)[:, 0]
     if (narrow := PROMOTED_FROM.get(type(type_))) is not None and (is_narrow := given.lengths == 4).any():
-        promoted = np.ascontiguousarray(given.rows(is_narrow, 4)).view(_DTYPES[type(narrow)])[:, 0].astype(dtype)
+        promoted = np.ascontiguousarray(given.rows(is_narrow, 4)).view(DTYPES[type(narrow)])[:, 0].astype(dtype)
         if (units := DAY_UNITS.get(type(type_))) is not None:
             in_range = (promoted >= -(-LONG_MIN // units)) & (promoted <= LONG_MAX // units)
             promoted = np.where(in_range, promoted, 0) * units
@@ -220,6 +225,15 @@ def _parse_padded(arrow_type: pa.DataType, width: int, given: _Bytes, good: Mask
         chosen = given.lengths == length
         values[chosen, :length] = given.rows(chosen, int(length))
     return _from_buffers(arrow_type, values, good), given.valid & ~good
+
+
+def _check_memory(type_: PrimitiveType, size: int) -> None:
+    """Arrow spends the full width on every row, null or not, so a schema alone could ask for any amount."""
+    if size > FIXED_COLUMN_BYTES_MAX:
+        raise Unsupported(
+            f"Cannot hold a column of bounds of {type_}: expected at most {FIXED_COLUMN_BYTES_MAX} bytes, got {size}. "
+            "Leave the column out."
+        )
 
 
 def _parse_points(given: _Bytes) -> tuple[Array, Mask]:
@@ -273,86 +287,10 @@ def _without_nan(type_: PrimitiveType, parsed: Array) -> Array:
 def _from_buffers(arrow_type: pa.DataType, values: npt.NDArray[Any], good: Mask) -> Array:
     """An Arrow array over NumPy's memory; what is not good is null."""
     validity = None if good.all() else pa.py_buffer(np.packbits(good, bitorder="little").tobytes())
-    buffer = _buffer(values)
+    buffer = arrow_buffer(values)
     return pa.Array.from_buffers(arrow_type, len(good), [validity, buffer])
 
 
-def _buffer(values: npt.NDArray[Any]) -> pa.Buffer:
+def arrow_buffer(values: npt.NDArray[Any]) -> pa.Buffer:
     """NumPy's memory as an Arrow buffer, without a copy where it is contiguous."""
     return pa.py_buffer(memoryview(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data))
-
-
-# -- writing ---------------------------------------------------------------------------------------------------------
-
-
-def serialize_bounds_array(type_: PrimitiveType, array: Array) -> Array:
-    """The bytes of typed bounds (an array of `bound_type`); null and NaN give null."""
-    expected = bound_type(type_)
-    if array.type != expected:
-        raise InvalidInput(
-            f"Cannot serialize bounds of {type_}: expected an Arrow array of {expected}, got {array.type}."
-        )
-    valid = array.is_valid().to_numpy(zero_copy_only=False)
-    match type_:
-        case UnknownType():
-            return pa.nulls(len(array), pa.binary())
-        case VariantType() | BinaryType() | StringType():
-            return array.cast(pa.binary())
-        case BooleanType():
-            rows = array.cast(pa.uint8()).fill_null(0).to_numpy(zero_copy_only=False)[:, None]
-            return _binary(rows, np.ones(len(array), np.int64), valid)
-        case GeometryType() | GeographyType():
-            return _serialize_points(array, valid)
-        case DecimalType():
-            return _serialize_decimals(array, valid)
-        case UuidType() | FixedType():
-            rows = _raw(array, np.dtype(np.uint8), expected.byte_width)
-        case _:
-            dtype = np.dtype(_DTYPES[type(type_)])
-            numbers = _raw(array, dtype, 1)
-            if dtype.kind == "f":
-                valid = valid & ~np.isnan(numbers[:, 0])
-            rows = numbers.view(np.uint8)
-    return _binary(rows, np.full(len(array), rows.shape[1], np.int64), valid)
-
-
-def _raw(array: Array, dtype: np.dtype[Any], per_value: int) -> npt.NDArray[Any]:
-    """The values buffer of a fixed-width array, one value a row."""
-    count, buffer = len(array), array.buffers()[1]
-    if buffer is None or per_value == 0 or count == 0:
-        return np.zeros((count, per_value), dtype)
-    values = np.frombuffer(memoryview(buffer), dtype)
-    return values[array.offset * per_value : (array.offset + count) * per_value].reshape(count, per_value)
-
-
-def _serialize_decimals(array: Array, valid: Mask) -> Array:
-    rows = _raw(array, np.dtype(np.uint8), DECIMAL_BYTES_MAX)[:, ::-1]
-    # A leading byte is needless when it repeats the sign bit of the byte after it.
-    fill = np.where(rows[:, :1] >= 0x80, np.uint8(0xFF), np.uint8(0))
-    is_needless = (rows[:, :-1] == fill) & ((rows[:, 1:] >= 0x80) == (fill == 0xFF))
-    skipped = np.cumprod(is_needless, axis=1, dtype=np.int64).sum(axis=1)
-    lengths = DECIMAL_BYTES_MAX - skipped
-    shifted = np.minimum(skipped[:, None] + np.arange(DECIMAL_BYTES_MAX), DECIMAL_BYTES_MAX - 1)
-    return _binary(np.take_along_axis(rows, shifted, axis=1), lengths, valid)
-
-
-def _serialize_points(array: Array, valid: Mask) -> Array:
-    columns = [
-        pc.struct_field(array, [axis]).fill_null(np.nan).to_numpy(zero_copy_only=False).astype("<f8")
-        for axis in range(4)
-    ]
-    points = np.column_stack(columns) if len(array) else np.zeros((0, 4))
-    has_z, has_m = ~np.isnan(points[:, 2]), ~np.isnan(points[:, 3])
-    lengths = np.where(has_m, 32, np.where(has_z, 24, 16)).astype(np.int64)
-    is_point = valid & ~np.isnan(points[:, 0]) & ~np.isnan(points[:, 1])
-    return _binary(np.ascontiguousarray(points).view(np.uint8).reshape(len(array), 32), lengths, is_point)
-
-
-def _binary(rows: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64], valid: Mask) -> Array:
-    """A binary array of the first `lengths` bytes of each row."""
-    lengths = np.where(valid, lengths, 0)
-    data = rows[np.arange(rows.shape[1]) < lengths[:, None]]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    validity = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
-    buffers = [validity, _buffer(offsets), _buffer(data)]
-    return pa.Array.from_buffers(pa.large_binary(), len(valid), buffers).cast(pa.binary())
