@@ -172,12 +172,15 @@ def read_blob(
 
 
 class PuffinWriter:
-    """Collects blobs and lays them out as one file. A fresh writer per file."""
+    """Collects blobs and lays them out as one file. A fresh writer per file.
+
+    Without properties of its own a file says who created it, as the format recommends.
+    """
 
     def __init__(self, *, properties: Mapping[str, str] | None = None) -> None:
         self._data = bytearray(MAGIC)
         self._blobs: list[BlobMetadata] = []
-        self._properties = dict(properties or {})
+        self._properties = {CREATED_BY: "Skipstone"} if properties is None else dict(properties)
 
     def add(
         self,

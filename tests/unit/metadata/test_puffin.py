@@ -80,15 +80,17 @@ def test_the_writer_says_what_the_reader_finds():
 
 
 def test_absent_codec_and_properties_are_not_written():
-    writer = PuffinWriter()
+    writer = PuffinWriter(properties={})
     writer.add(type="a", fields=[1], snapshot_id=1, sequence_number=1, data=b"")
     data = writer.finish().data
     payload = json.loads(data[8:-12])
     assert payload == {"blobs": [{**BLOB, "type": "a", "sequence-number": 1}]}
 
 
-def test_a_file_without_blobs():
-    assert parse_footer(PuffinWriter().finish().data).blobs == ()
+def test_a_file_without_blobs_says_who_created_it():
+    footer = parse_footer(PuffinWriter().finish().data)
+    assert footer.blobs == ()
+    assert footer.properties == {"created-by": "Skipstone"}
 
 
 def test_a_reserved_codec_is_not_written():
