@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skipstone.metadata.avro.container import AvroContainer
-from skipstone.metadata.avro.decode import decode_wish, schema_tree
+from skipstone.metadata.avro.reading import decode_wish, schema_tree
 from skipstone.metadata.avro.schema_program import EVERYTHING, Fields, Keys, Wish
 from skipstone.metadata.avro.schema_tree import Optional, Record, RecordField
 from skipstone.metadata.manifest import TRACKING_COLUMNS

@@ -64,7 +64,7 @@ def metric_column(
 ) -> pa.Array[Any]:
     """One column, such as the lower bounds of field 4."""
     map_name = METRIC_KINDS[kind]
-    raw = _raw_column(container, entries, map_name, field_id, pa.binary() if kind in _BOUNDS else pa.int64())
+    raw = _raw_column(entries, map_name, field_id, pa.binary() if kind in _BOUNDS else pa.int64())
     if kind not in _BOUNDS:
         return raw
     if not isinstance(type_, PrimitiveType):
@@ -74,9 +74,22 @@ def metric_column(
     )
 
 
-def _raw_column(
-    container: AvroContainer, entries: Entries, map_name: str, field_id: int, arrow: pa.DataType
-) -> pa.Array[Any]:
+def check_keys_once(container: AvroContainer, map_name: str, array: Any) -> None:
+    """Refuse a map with the same key twice; most writers sort the keys, which shows at a glance."""
+    keys, offsets = array.keys.to_numpy(), array.offsets.to_numpy()
+    keys = keys[offsets[0] : offsets[-1]]
+    rows = np.repeat(np.arange(len(array)), np.diff(offsets))
+    if bool(np.all((keys[1:] > keys[:-1]) | (rows[1:] != rows[:-1]))):
+        return
+    order = np.lexsort((keys, rows))
+    keys, rows = keys[order], rows[order]
+    twice = np.flatnonzero((keys[1:] == keys[:-1]) & (rows[1:] == rows[:-1]))
+    if len(twice):
+        at = twice[0]
+        container.fail(f"entry {rows[at]}, {map_name}[{keys[at]}]: expected each key once, got it twice")
+
+
+def _raw_column(entries: Entries, map_name: str, field_id: int, arrow: pa.DataType) -> pa.Array[Any]:
     keyed: Any = entries.by_key.get(map_name)
     if keyed is not None:
         child: pa.Array[Any] = keyed.field(str(field_id))
@@ -84,17 +97,14 @@ def _raw_column(
     whole = entries.arrays.get(map_name)
     if whole is None:
         return null_column(entries.count, arrow)
-    return _column_of_map(container, whole, map_name, field_id)
+    return _column_of_map(whole, field_id)
 
 
-def _column_of_map(container: AvroContainer, array: Any, map_name: str, field_id: int) -> pa.Array[Any]:
+def _column_of_map(array: Any, field_id: int) -> pa.Array[Any]:
     """The values of one key of a map column, null where a row has no such key."""
     keys = array.keys.to_numpy()
     hits = np.flatnonzero(keys == field_id)
     rows = np.searchsorted(array.offsets.to_numpy(), hits, side="right") - 1
-    twice = np.flatnonzero(rows[1:] == rows[:-1])
-    if len(twice):
-        container.fail(f"entry {rows[twice[0]]}, {map_name}[{field_id}]: expected each key once, got it twice")
     taken = np.full(len(array), -1, dtype=np.int64)
     taken[rows] = hits
     column: pa.Array[Any] = array.items.take(pa.array(taken, mask=taken < 0))

@@ -27,7 +27,7 @@ from skipstone.metadata.manifest_header import (
     spec_of,
 )
 from skipstone.metadata.manifest_layout import Entries, decode_entries, null_column, partition_fields
-from skipstone.metadata.manifest_metrics import METRIC_KINDS, check_kinds, metric_column, metric_type
+from skipstone.metadata.manifest_metrics import METRIC_KINDS, check_keys_once, check_kinds, metric_column, metric_type
 from skipstone.metadata.manifest_partition import partition_column
 from skipstone.metadata.partitioning import PartitionSpec
 from skipstone.metadata.schema import Schema
@@ -124,6 +124,8 @@ def _column(
         container.fail(f"entry {row}, {name}: expected a value, got null")
     if array.type != arrow:
         array = _typed(container, name, array, arrow)
+    if name in METRIC_COLUMNS:
+        check_keys_once(container, name, array)
     if name in _CODES:
         _check_codes(container, name, array)
     return array

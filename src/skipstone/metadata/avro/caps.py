@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skipstone.errors import InvalidInput
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
@@ -18,3 +20,10 @@ class Caps:
     metadata_bytes_max: int = 64 * 1024 * 1024
     schema_depth_max: int = 48
     schema_nodes_max: int = 20_000
+
+    def __post_init__(self) -> None:
+        # Arrow's string and list offsets have 32 bits.
+        if not 0 < self.inflated_bytes_max < 2**31:
+            raise InvalidInput(
+                f"Invalid cap of inflated bytes: expected 1 to 2147483647, got {self.inflated_bytes_max}."
+            )

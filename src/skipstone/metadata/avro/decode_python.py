@@ -19,6 +19,11 @@ from skipstone.metadata.avro.schema_program import Op, Program, SlotKind, SlotSp
 from skipstone.metadata.avro.slots import Decoded, Slot
 from skipstone.metadata.avro.varint import Damage, read_length, read_long
 
+# Plain integers: looking an enum member up costs as much as decoding a value.
+(
+    LONG, INT, BOOLEAN, FIXED, BYTES, ENUM, DECIMAL, NULL, OPEN_STRUCT, FILL, JUMP, OPEN_LIST, CLOSE_LIST, COUNTS,
+    BOUNDS, SKIP_VARINTS, SKIP_BYTES, SKIP_FIXED, SKIP_OPTIONAL, SKIP_LIST, SKIP_LIST_CLOSE,
+) = (int(op) for op in Op)  # fmt: skip
 _INT_MIN: Final = -(2**31)
 _INT_MAX: Final = 2**31 - 1
 _DECIMAL_BYTES: Final = 16
@@ -41,6 +46,7 @@ class PythonDecoder:
         self.items: list[list[Any]] = [[] for _ in program.slots]
         self.valid: list[list[int]] = [[] for _ in program.slots]
         self.record_count = 0
+        self.wished = frozenset(program.ids)
         self._blank: list[Any] = [_blank(spec) for spec in program.slots]
 
     def block(self, data: bytes, count: int) -> None:
@@ -118,75 +124,75 @@ class _Run:
             at += 1
             if null != -2:
                 pos, is_null = self.union(pos, null)
-                if op == Op.NULL:
+                if op == NULL:
                     continue
-                if op in (Op.COUNTS, Op.BOUNDS):
+                if op in (COUNTS, BOUNDS):
                     if is_null:
                         self.fill(slot, arg)
                         continue
-                elif op != Op.SKIP_OPTIONAL and null >= 0:
+                elif op != SKIP_OPTIONAL and null >= 0:
                     valid[slot].append(0 if is_null else 1)
                 if is_null:
-                    if op == Op.OPEN_LIST:
+                    if op == OPEN_LIST:
                         items[slot].append(0)
-                    if op in (Op.OPEN_LIST, Op.OPEN_STRUCT, Op.SKIP_OPTIONAL):
+                    if op in (OPEN_LIST, OPEN_STRUCT, SKIP_OPTIONAL):
                         at = jump
                     else:
                         items[slot].append(self.decoder._blank[slot])
                     continue
-                if op == Op.OPEN_STRUCT and null < 0:
+                if op == OPEN_STRUCT and null < 0:
                     valid[slot].append(1)
-            if op == Op.LONG:
+            if op == LONG:
                 value, pos = read_long(self.data, pos, self.end)
                 items[slot].append(value)
-            elif op == Op.BYTES:
+            elif op == BYTES:
                 length, pos = read_length(self.data, pos, self.end)
                 items[slot].append(self.data[pos : pos + length])
                 pos += length
-            elif op in (Op.COUNTS, Op.BOUNDS):
+            elif op in (COUNTS, BOUNDS):
                 pos = self.metrics(op, slot, min_bytes, pos)
-            elif op == Op.OPEN_LIST:
+            elif op == OPEN_LIST:
                 items[slot].append(0)
                 pos, at = self.open_list(pos, at, jump, min_bytes, slot)
-            elif op == Op.CLOSE_LIST:
+            elif op == CLOSE_LIST:
                 pos, at = self.close_list(pos, at, arg, min_bytes, slot)
-            elif op == Op.SKIP_LIST:
+            elif op == SKIP_LIST:
                 pos, at = self.open_list(pos, at, jump, min_bytes, -1)
-            elif op == Op.SKIP_LIST_CLOSE:
+            elif op == SKIP_LIST_CLOSE:
                 pos, at = self.close_list(pos, at, arg, min_bytes, -1)
-            elif op == Op.SKIP_VARINTS:
+            elif op == SKIP_VARINTS:
                 for _ in range(arg):
                     _, pos = read_long(self.data, pos, self.end)
-            elif op == Op.SKIP_BYTES:
+            elif op == SKIP_BYTES:
                 length, pos = read_length(self.data, pos, self.end)
                 pos += length
-            elif op == Op.JUMP:
+            elif op == JUMP:
                 at = jump
-            elif op == Op.FILL:
+            elif op == FILL:
                 self.fill(slot, 1)
-            elif op in (Op.FIXED, Op.SKIP_FIXED):
+            elif op in (FIXED, SKIP_FIXED):
                 self.need(pos, arg)
-                if op == Op.FIXED:
+                if op == FIXED:
                     items[slot].append(self.data[pos : pos + arg])
                 pos += arg
-            elif op not in (Op.OPEN_STRUCT, Op.SKIP_OPTIONAL):
+            elif op not in (OPEN_STRUCT, SKIP_OPTIONAL):
                 value, pos = self.scalar(op, arg, pos)
                 items[slot].append(value)
         return pos
 
     def scalar(self, op: int, arg: int, pos: int) -> tuple[Any, int]:
-        if op == Op.BOOLEAN:
+        if op == BOOLEAN:
             self.need(pos, 1)
             value = self.data[pos]
             if value > 1:
                 raise Damage(f"expected a boolean of 0 or 1, got {value}")
             return value, pos + 1
-        if op == Op.DECIMAL:
+        if op == DECIMAL:
             return self.decimal(arg, pos)
         value, pos = read_long(self.data, pos, self.end)
-        if op == Op.INT and not _INT_MIN <= value <= _INT_MAX:
+        if op == INT and not _INT_MIN <= value <= _INT_MAX:
             raise Damage(f"expected an int of 32 bits, got {value}")
-        if op == Op.ENUM and not 0 <= value < arg:
+        if op == ENUM and not 0 <= value < arg:
             raise Damage(f"expected an enum index from 0 to {arg - 1}, got {value}")
         return value, pos
 
@@ -207,7 +213,7 @@ class _Run:
     def union(self, pos: int, null: int) -> tuple[int, bool]:
         index, pos = read_long(self.data, pos, self.end)
         branches = 2 if null >= 0 else 1
-        if self.decoder.program.rows[self.row_at][0] == Op.NULL:
+        if self.decoder.program.rows[self.row_at][0] == NULL:
             branches = 1
         if not 0 <= index < branches:
             raise Damage(f"expected a union index from 0 to {branches - 1}, got {index}")
@@ -267,6 +273,7 @@ class _Run:
     def metrics(self, op: int, first: int, min_bytes: int, pos: int) -> int:
         """A whole map from field id; wished ids go to their slots, the rest is skipped."""
         ids = self.decoder.program.ids
+        wished_ids = self.decoder.wished
         found: dict[int, Any] = {}
         while True:
             count, limit, pos = self.list_block(pos, min_bytes)
@@ -279,7 +286,7 @@ class _Run:
                 if not _INT_MIN <= key <= _INT_MAX:
                     raise Damage(f"expected an int key of 32 bits, got {key}")
                 value: Any
-                if op == Op.COUNTS:
+                if op == COUNTS:
                     value, pos = read_long(self.data, pos, self.end)
                 else:
                     length, pos = read_length(self.data, pos, self.end)
@@ -287,7 +294,7 @@ class _Run:
                     pos += length
                 if key in found:
                     raise Damage("expected each key once, got it twice")
-                if key in ids:
+                if key in wished_ids:
                     found[key] = value
             self.key = None
             _check_limit(pos, limit)

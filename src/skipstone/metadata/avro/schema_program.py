@@ -166,7 +166,7 @@ def compile_program(tree: Record, wish: Wish, transparent: str = "") -> Program:
     """The program that decodes what `wish` asks for. `transparent` names a record left out of places in messages."""
     compiler = _Compiler(transparent=transparent)
     plan = compiler.record(tree, wish, "", -2)
-    rows = tuple(tuple(row) for row in compiler.code)
+    rows = tuple(tuple(int(cell) for cell in row) for row in compiler.code)
     return Program(
         code=np.array(compiler.code, dtype=np.int64).reshape(-1, 6),
         paths=tuple(compiler.paths),

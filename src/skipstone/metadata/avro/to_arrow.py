@@ -85,19 +85,25 @@ def _check(array: pa.Array[Any], path: str) -> None:
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:
-        row = next(i for i in range(len(array)) if not _is_valid(array, i))
+        row = _first_bad(array)
         if pa.types.is_string(array.type):
             got = array.slice(row, 1).cast(pa.binary())[0].as_py()
             raise BadValue(path, row, f"expected UTF-8, got {got[:40]!r}") from None
         raise BadValue(path, row, f"expected a value that fits {array.type}, got a larger one") from None
 
 
-def _is_valid(array: pa.Array[Any], row: int) -> bool:
-    try:
-        array.slice(row, 1).validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
+def _first_bad(array: pa.Array[Any]) -> int:
+    """The first row that does not pass, by halving."""
+    low, high = 0, len(array)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            array.slice(low, middle - low).validate(full=True)
+        except pa.ArrowInvalid:
+            high = middle
+        else:
+            low = middle
+    return low
 
 
 def _struct(plan: StructPlan, decoded: Decoded, slot: Slot | None, length: int, path: str) -> pa.Array[Any]:
@@ -110,7 +116,7 @@ def _struct(plan: StructPlan, decoded: Decoded, slot: Slot | None, length: int, 
 def _list(plan: ListPlan, decoded: Decoded, length: int, path: str) -> pa.Array[Any]:
     slot = decoded.slots[plan.slot]
     assert slot.offsets is not None
-    item = build(plan.item.plan, decoded, int(slot.offsets[-1]), path)
+    item = _inside(plan.item.plan, decoded, slot.offsets, path)
     nulls, validity = _validity(slot.valid)
     type_ = pa.list_(_field(plan.item, item.type))
     return pa.Array.from_buffers(type_, length, [validity, _buffer(slot.offsets)], nulls, children=[item])
@@ -119,9 +125,8 @@ def _list(plan: ListPlan, decoded: Decoded, length: int, path: str) -> pa.Array[
 def _map(plan: MapPlan, decoded: Decoded, length: int, path: str) -> pa.Array[Any]:
     slot = decoded.slots[plan.slot]
     assert slot.offsets is not None
-    count = int(slot.offsets[-1])
-    key = build(plan.key.plan, decoded, count, path)
-    value = build(plan.value.plan, decoded, count, path)
+    key = _inside(plan.key.plan, decoded, slot.offsets, path)
+    value = _inside(plan.value.plan, decoded, slot.offsets, path)
     if key.null_count:
         raise BadValue(path, 0, "expected map keys that are not null, got a null key")
     key_field = _field(plan.key, key.type).with_nullable(False).with_name("key")
@@ -129,6 +134,14 @@ def _map(plan: MapPlan, decoded: Decoded, length: int, path: str) -> pa.Array[An
     entries = pa.StructArray.from_arrays([key, value], fields=[type_.key_field, type_.item_field])
     nulls, validity = _validity(slot.valid)
     return pa.Array.from_buffers(type_, length, [validity, _buffer(slot.offsets)], nulls, children=[entries])
+
+
+def _inside(plan: Plan, decoded: Decoded, offsets: npt.NDArray[np.int32], path: str) -> pa.Array[Any]:
+    """The items of a list; a bad one is told by the row of its list."""
+    try:
+        return build(plan, decoded, int(offsets[-1]), path)
+    except BadValue as bad:
+        raise BadValue(bad.path, int(np.searchsorted(offsets, bad.row, side="right")) - 1, str(bad)) from None
 
 
 def _keys(plan: KeysPlan, decoded: Decoded, length: int, path: str) -> pa.Array[Any]:

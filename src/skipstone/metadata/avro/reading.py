@@ -1,24 +1,42 @@
 """Records of a checked container become Arrow: chooses the decoder, and words the errors.
 
 Law: both decoders give the same table or the same error; which one runs is only a matter of cost. The compiled one
-takes about half a second to load, so it runs once enough records have been seen in this process to pay for that.
+takes about half a second to load, so a process loads it once it has decoded as many records in Python as cost the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, NoReturn
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
 
 import pyarrow as pa
 
 from skipstone.errors import FormatViolation, InvalidInput, Unsupported, what_exists
+from skipstone.metadata.avro import decode_python
 from skipstone.metadata.avro.container import AvroContainer
-from skipstone.metadata.avro.decode_python import Place, decode_blocks
+from skipstone.metadata.avro.decode_python import Place
 from skipstone.metadata.avro.schema_program import EVERYTHING, Fields, Program, Wish, program_of
 from skipstone.metadata.avro.schema_tree import Record, parse_schema_tree
 from skipstone.metadata.avro.slots import Decoded
 from skipstone.metadata.avro.to_arrow import BadValue, to_arrays, to_table
 from skipstone.metadata.avro.varint import Beyond, Damage
+
+_MACHINE: Final = "skipstone.metadata.avro.machine"
+_COMPILED_RECORDS_MIN: Final = 16
+_PYTHON_RECORDS_MAX: Final = 4096
+_PYTHON_BYTES_MAX: Final = 4 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Records that went to the reference decoder for want of the compiled one."""
+
+    records: int = 0
+
+
+_seen: Final = _Seen()
 
 
 def decode(container: AvroContainer, *, fields: Collection[str] | None = None) -> pa.Table:
@@ -71,10 +89,42 @@ def _program(container: AvroContainer, wish: Wish, transparent: str) -> Program:
 
 
 def _run(container: AvroContainer, program: Program) -> Decoded:
+    count = container.record_count
     try:
-        return decode_blocks(program, container.inflated())
+        if not _use_compiled(count):
+            try:
+                return decode_python.decode_blocks(program, _few_bytes(container.inflated()))
+            except _ManyBytesError:
+                pass  # few records, but large ones
+        # Late, because importing Numba takes half a second, which small files are not worth.
+        from skipstone.metadata.avro import decode_numba
+
+        return decode_numba.decode_blocks(program, container.inflated(), count)
     except Place as place:
         _fail(container, place.record, place.path, str(place))
+
+
+class _ManyBytesError(Exception):
+    """More bytes than the reference decoder should see."""
+
+
+def _few_bytes(blocks: Iterable[tuple[bytes, int]]) -> Iterator[tuple[bytes, int]]:
+    left = _PYTHON_BYTES_MAX
+    for data, count in blocks:
+        left -= len(data)
+        if left < 0:
+            raise _ManyBytesError
+        yield data, count
+
+
+def _use_compiled(record_count: int) -> bool:
+    """Small files never pay, large ones always do, and many small ones do together."""
+    if record_count < _COMPILED_RECORDS_MIN:
+        return False
+    if _MACHINE in sys.modules:
+        return True
+    _seen.records += record_count
+    return _seen.records > _PYTHON_RECORDS_MAX
 
 
 def _unsupported(container: AvroContainer, text: str) -> NoReturn:
@@ -82,5 +132,5 @@ def _unsupported(container: AvroContainer, text: str) -> NoReturn:
 
 
 def _fail(container: AvroContainer, record: int | None, path: str, text: str) -> NoReturn:
-    where = "" if record is None else f"{container.row_word} {record}, {path}: "
+    where = "" if record is None else f"{container.row_word} {record}{', ' if path else ''}{path}: "
     raise FormatViolation(f"Invalid {container.kind} {container.source}: {where}{text}.")
