@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support import strategies
 
+from skipstone.errors import FormatViolation, Unsupported
 from skipstone.metadata.arrow_types import arrow_to_value, to_arrow_schema, values_to_array
 from skipstone.metadata.avro import decode, parse_container
 from skipstone.metadata.avro.encode import encode
@@ -334,3 +335,20 @@ def test_inheritance_equals_the_rules_applied_entry_by_entry(
         )
     got = inherit(table, manifest)
     assert list(zip(*(got.column(n).to_pylist() for n in names[1:4]), strict=True)) == expected
+
+
+@given(st.lists(MANIFEST_FILE, min_size=1, max_size=2), st.sampled_from(["null", "deflate"]), st.data())
+@settings(max_examples=100, deadline=None)
+def test_a_list_with_changed_bytes_is_read_or_refused_and_nothing_else(
+    drawn: list[ManifestFile], codec: Any, data: st.DataObject
+) -> None:
+    written = write_manifest_list(
+        drawn, format_version=2, snapshot_id=1, parent_snapshot_id=None, sequence_number=5, codec=codec
+    )
+    changed = bytearray(written.data)
+    for _ in range(data.draw(st.integers(1, 4))):
+        changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        read_manifest_list(bytes(changed), source="damaged")
+    except (FormatViolation, Unsupported) as error:
+        assert "damaged" in str(error)

@@ -236,8 +236,8 @@ def _summary_row(summary: FieldSummary) -> dict[str, Any]:
 
 def _check_version(container: AvroContainer, format_version: int | None) -> None:
     text = container.metadata.get("format-version", b"1").decode("utf-8", "replace")
-    if not text.isdecimal():
-        container.fail(f"metadata key format-version: expected a number, got {text!r}")
+    if not text.isdecimal() or len(text) > 9:
+        container.fail(f"metadata key format-version: expected a number, got {text[:40]!r}")
     if int(text) not in FORMAT_VERSIONS:
         raise Unsupported(f"Cannot read manifest list {container.source}: expected v1 to v3, got v{text}.")
     if format_version is not None and int(text) > format_version:
@@ -275,7 +275,8 @@ def _renamed_summaries(column: Any, field: dict[str, Any], container: AvroContai
         container.fail("avro.schema: expected partitions to be an array of field_summary records")
     places: dict[str, int] = {}
     for place, f in enumerate(record["fields"]):
-        name = _SUMMARY_IDS.get(f["field-id"]) if "field-id" in f else f["name"]
+        field_id = f.get("field-id")
+        name = f["name"] if field_id is None else _SUMMARY_IDS.get(field_id if isinstance(field_id, int) else -1)
         if name is not None:
             places[name] = place
     chunks = [_renamed_chunk(chunk, places, container) for chunk in column.chunks]
