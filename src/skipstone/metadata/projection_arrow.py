@@ -58,6 +58,9 @@ def project_arrow(
     arrays = [maker.array(s, places, batch.num_rows, s.field.name) for s in projection.fields]
     for s, array in zip(projection.fields, arrays, strict=True):
         maker.check_nulls(s.field, array, s.field.name)
+    if not arrays:
+        # A batch made of no arrays would forget how many rows there are.
+        return batch.select([])
     return pa.RecordBatch.from_arrays(arrays, schema=to_arrow_schema(projection.struct))
 
 

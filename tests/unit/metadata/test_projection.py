@@ -505,3 +505,8 @@ def test_constant_of_a_nested_type_repeats() -> None:
     array = constant_array(type_, value, 3)
     assert array.equals(values_to_array(type_, [value] * 3))
     assert len(constant_array(type_, None, 0)) == 0
+
+
+def test_projection_of_no_columns_keeps_the_number_of_rows() -> None:
+    result = project_arrow(resolve(struct(), FILE_ABC), batch(FILE_ABC, [{1: 7}, {1: 8}]))
+    assert (result.num_columns, result.num_rows) == (0, 2)
