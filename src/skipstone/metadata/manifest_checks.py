@@ -164,11 +164,17 @@ def _check_content(rules: _Rules, format_version: int, content: ManifestContent)
 
 def _check_file_format(rules: _Rules) -> _Mask:
     """Which files are Puffin files."""
-    lowered: Any = pc.utf8_lower(rules.table.column("file_format"))
-    known: Any = pc.is_in(lowered, value_set=pa.array(FILE_FORMATS))
-    rules.expect(known.to_numpy(), "file_format", f"one of {', '.join(FILE_FORMATS)}")
-    puffin: _Mask = pc.equal(lowered, pa.scalar("puffin")).to_numpy()
-    return puffin
+    column: Any = rules.table.column("file_format")
+    named: dict[str, bool] = {name: name.lower() == "puffin" for name in column.unique().to_pylist()}
+    odd = [name for name in named if name.lower() not in FILE_FORMATS]
+    if odd:
+        known: Any = pc.is_in(column, value_set=pa.array(odd))
+        rules.expect(~known.to_numpy(), "file_format", f"one of {', '.join(FILE_FORMATS)}")
+    if not any(named.values()):
+        return np.zeros(len(column), np.bool_)
+    puffin: Any = pc.is_in(column, value_set=pa.array([name for name, is_puffin in named.items() if is_puffin]))
+    mask: _Mask = puffin.to_numpy()
+    return mask
 
 
 def _are_sorted(column: Any) -> _Mask:

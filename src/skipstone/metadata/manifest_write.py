@@ -113,9 +113,12 @@ def write_manifest(
     check_format_version(format_version)
     spec.check_writable()
     tuple_type = spec.partition_type(schema) if partition_type is None else partition_type
-    if not isinstance(entries, pa.Table):
-        entries = entries_to_arrow(entries, tuple_type)
-    table = _conform(entries, tuple_type, snapshot_id)
+    if isinstance(entries, pa.Table):
+        table = _conform(entries, tuple_type)
+    else:
+        table = entries_to_arrow(entries, tuple_type)
+    if snapshot_id is not None:
+        table = _with_own_snapshot_ids(table, snapshot_id)
     check_entries(table, format_version=format_version, content=content, snapshot_id=snapshot_id, schema=schema)
     file_schema = manifest_entry_schema(format_version, tuple_type)
     metadata = {
@@ -140,7 +143,7 @@ def write_manifest(
     return _facts(data, table, spec, content, snapshot_id, tuple_type)
 
 
-def _conform(table: pa.Table, partition_type: StructType, snapshot_id: int | None) -> pa.Table:
+def _conform(table: pa.Table, partition_type: StructType) -> pa.Table:
     """The table with every column of a manifest, in order, each of its type."""
     extra = [name for name in table.column_names if name not in ENTRY_COLUMNS]
     if extra:
@@ -159,8 +162,6 @@ def _conform(table: pa.Table, partition_type: StructType, snapshot_id: int | Non
             columns[name] = pa.nulls(table.num_rows, arrow)
         else:
             columns[name] = _conform_column(table.column(name), arrow, name)
-    if snapshot_id is not None and columns["snapshot_id"].null_count:
-        columns["snapshot_id"] = _own_snapshot_ids(columns["status"], columns["snapshot_id"], snapshot_id)
     return pa.table(columns)
 
 
@@ -208,15 +209,17 @@ def _conform_partition(table: pa.Table, partition_type: StructType) -> Any:
     return pa.StructArray.from_arrays(conformed, fields=list(wanted))
 
 
-def _own_snapshot_ids(status: Any, snapshot_ids: Any, snapshot_id: int) -> Any:
+def _with_own_snapshot_ids(table: pa.Table, snapshot_id: int) -> pa.Table:
     """Added and deleted files without a snapshot id belong to the snapshot that is being written."""
-    taken = status.fill_null(0).to_numpy() != EntryStatus.EXISTING
-    nulls = snapshot_ids.is_null().to_numpy(**({} if isinstance(snapshot_ids, pa.ChunkedArray) else _COPY))
-    values = np.where(nulls, snapshot_id, snapshot_ids.fill_null(0).to_numpy())
-    return pa.array(values, pa.int64(), mask=nulls & ~taken)
-
-
-_COPY: dict[str, Any] = {"zero_copy_only": False}
+    place = table.schema.get_field_index("snapshot_id")
+    ids: Any = table.column(place)
+    if ids.null_count == 0:
+        return table
+    status: Any = table.column("status")
+    nulls = ids.is_null().to_numpy()
+    kept = nulls & (status.fill_null(EntryStatus.EXISTING).to_numpy() == EntryStatus.EXISTING)
+    values = np.where(nulls, snapshot_id, ids.fill_null(0).to_numpy())
+    return table.set_column(place, "snapshot_id", pa.array(values, pa.int64(), mask=kept))
 
 
 def _nest(table: pa.Table, avro: Any) -> pa.Table:

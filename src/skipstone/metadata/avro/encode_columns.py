@@ -69,9 +69,13 @@ class BytesNode:
 
 @dataclass(slots=True, eq=False)
 class OptionalNode:
-    """A union of null and one other type. `child` has one element per valid position; None when there are none."""
+    """A union of null and one other type. `child` has one element per valid position.
 
-    valid: npt.NDArray[np.bool_]
+    `valid` is None when every position is valid; `child` is None when no position is.
+    """
+
+    length: int
+    valid: npt.NDArray[np.bool_] | None
     null_tag: int
     child: Node | None
 
@@ -172,13 +176,13 @@ def _optional(schema: list[Any], column: Column, place: str, names: dict[str, An
     if nulls == len(column):
         # The type may be declared here and named later.
         _declare(schema[1 - null_tag], names)
-        return OptionalNode(np.zeros(len(column), dtype=np.bool_), null_tag, None)
+        return OptionalNode(len(column), np.zeros(len(column), dtype=np.bool_), null_tag, None)
     if nulls:
         valid = column.is_valid()
         child = _node(schema[1 - null_tag], column.filter(valid), place, names, depth + 1)
-        return OptionalNode(valid.to_numpy(zero_copy_only=False), null_tag, child)
+        return OptionalNode(len(column), valid.to_numpy(zero_copy_only=False), null_tag, child)
     child = _node(schema[1 - null_tag], column, place, names, depth + 1)
-    return OptionalNode(np.ones(len(column), dtype=np.bool_), null_tag, child)
+    return OptionalNode(len(column), None, null_tag, child)
 
 
 def _declare(schema: Any, names: dict[str, Any]) -> None:

@@ -33,6 +33,7 @@ _TEMPORAL: Final[dict[str, pa.DataType]] = {
     "local-timestamp-micros": pa.timestamp("us"),
     "local-timestamp-nanos": pa.timestamp("ns"),
 }
+_SIGNED: Final = (pa.int32(), pa.int64())
 _INT32_MIN: Final = -(2**31)
 _INT32_MAX: Final = 2**31 - 1
 
@@ -40,9 +41,9 @@ _INT32_MAX: Final = 2**31 - 1
 def integers_of(column: Column, logical: str | None, bits: int, place: str) -> _Ints:
     """Integers, dates, times and timestamps as 64-bit integers in the unit the logical type names."""
     arrow = column.type
-    if not (pa.types.is_integer(arrow) or pa.types.is_temporal(arrow)):
-        raise _mismatch(place, "an integer or temporal", column)
-    if pa.types.is_temporal(arrow):
+    if arrow in _SIGNED:
+        pass
+    elif pa.types.is_temporal(arrow):
         target = _TEMPORAL.get(logical or "")
         if target is not None and (
             arrow.id != target.id or getattr(arrow, "unit", None) != getattr(target, "unit", None)
@@ -51,8 +52,11 @@ def integers_of(column: Column, logical: str | None, bits: int, place: str) -> _
         column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
     elif arrow == pa.uint64():
         column = _cast(column, pa.int64(), place)
+    elif not pa.types.is_integer(arrow):
+        raise _mismatch(place, "an integer or temporal", column)
     values: _Ints = column.to_numpy().astype(np.int64, copy=False)
-    if bits == 32 and column.type.bit_width > 16 and len(values):
+    may_overflow = column.type.bit_width > 32 or column.type == pa.uint32()
+    if bits == 32 and may_overflow and len(values):
         low, high = int(values.min()), int(values.max())
         if low < _INT32_MIN or high > _INT32_MAX:
             raise InvalidInput(

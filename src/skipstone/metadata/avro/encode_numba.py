@@ -66,10 +66,14 @@ class _Measured:
             case BytesNode():
                 self.sizes = _measure_bytes(node.offsets)
             case OptionalNode():
-                self.sizes = np.ones(len(node.valid), dtype=np.int64)
+                self.sizes = np.ones(node.length, dtype=np.int64)
                 if node.child is not None:
-                    self.children = (_Measured(node.child),)
-                    self.sizes[node.valid] += self.children[0].sizes
+                    child = _Measured(node.child)
+                    self.children = (child,)
+                    if node.valid is None:
+                        self.sizes += child.sizes
+                    else:
+                        self.sizes[node.valid] += child.sizes
             case RecordNode():
                 self.children = tuple(_Measured(child) for child in node.children)
                 self.sizes = np.zeros(node.length, dtype=np.int64)
@@ -95,9 +99,10 @@ class _Measured:
                 _fill_bytes(node.offsets, node.data, places, out)
             case OptionalNode():
                 # Union branches 0 and 1 are written as 0 and 2.
-                out[places] = np.where(node.valid, 2 * (1 - node.null_tag), 2 * node.null_tag)
+                null, tag = 2 * node.null_tag, 2 * (1 - node.null_tag)
+                out[places] = tag if node.valid is None else np.where(node.valid, tag, null)
                 for child in self.children:
-                    child.fill(places[node.valid] + 1, out)
+                    child.fill((places if node.valid is None else places[node.valid]) + 1, out)
             case RecordNode():
                 places = places.copy()
                 for child in self.children:

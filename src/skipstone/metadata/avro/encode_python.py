@@ -72,7 +72,9 @@ def encode_rows(node: Node) -> list[bytes]:
 def _optional(node: OptionalNode) -> list[bytes]:
     null, tag = varint(node.null_tag), varint(1 - node.null_tag)
     if node.child is None:
-        return [null] * len(node.valid)
+        return [null] * node.length
+    if node.valid is None:
+        return [tag + value for value in encode_rows(node.child)]
     values = iter(encode_rows(node.child))
     return [tag + next(values) if valid else null for valid in node.valid.tolist()]
 
