@@ -408,3 +408,20 @@ def test_a_nan_bound_is_found_in_the_entry_that_holds_it() -> None:
     with pytest.raises(InvalidInput, match=r"entry 2 \(nan\), lower_bounds: expected no NaN"):
         write_manifest(pieces, **options)
     write_manifest(table.slice(0, 2), **options)
+
+
+def test_partition_values_of_a_dropped_column_are_kept_or_refused_but_never_lost() -> None:
+    evolved = Schema(schema_id=4, fields=tuple(f for f in SCHEMA.fields if f.name != "state"))
+    table = entries_to_arrow([existing(data_file())], PARTITION)
+    options: dict[str, Any] = {"format_version": 2, "schema": evolved, "spec": SPEC, "snapshot_id": SNAPSHOT}
+    with pytest.raises(InvalidInput, match=r"partition\.state: expected null, got string"):
+        write_manifest(table, **options)
+    written = write_manifest(table, **options, partition_type=SPEC.partition_type(evolved, schemas=[SCHEMA]))
+    assert rows_of(written.data)[0]["data_file"]["partition"] == {"state": "CA", "day_month": 600}
+
+
+def test_a_partition_value_of_an_unknown_type_is_null() -> None:
+    evolved = Schema(schema_id=4, fields=tuple(f for f in SCHEMA.fields if f.name != "state"))
+    written = write(existing(data_file(partition={1001: 3})), schema=evolved)
+    assert rows_of(written.data)[0]["data_file"]["partition"] == {"state": None, "day_month": 3}
+    assert written.partitions[0] == FieldSummary(contains_null=True, contains_nan=False)
