@@ -51,7 +51,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("jvm"))
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: Any) -> Iterator[None]:
+    """After all other summaries, so that it cannot be overlooked."""
+    yield
     skipped = [r for r in terminalreporter.stats.get("skipped", []) if NO_RUNTIME in str(r.longrepr)]
     if skipped:
         text = f"{len(skipped)} conformance tests skipped: {NO_RUNTIME}"
