@@ -117,7 +117,7 @@ def _field_id(metadata: Mapping[bytes, bytes], where: str) -> int:
 
 def _from_arrow(t: pa.DataType, metadata: Mapping[bytes, bytes], rules: ArrowRules, where: str) -> Type:
     if (named := metadata.get(TYPE_KEY)) is not None:
-        return parse_primitive(named.decode())
+        return parse_primitive(named.decode("utf-8", "replace"))
     if isinstance(t, pa.BaseExtensionType):
         return _from_extension(t, rules, where)
     if (extension := metadata.get(EXTENSION_KEY)) in (b"geoarrow.wkb", b"ogc.wkb"):
