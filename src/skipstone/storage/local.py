@@ -1,0 +1,183 @@
+"""Files of this machine.
+
+A file is written under a temporary name in its directory, forced to disk, and then linked to its own name: a link never
+replaces anything, so of two writers one fails, and a killed writer leaves at most a hidden temporary file.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from skipstone.storage.paths import join, local_path
+from skipstone.storage.protocol import Child, FileInfo, check_range, missing, taken
+
+# A directory is no file, and nothing is stored under a file.
+_ABSENT: Final = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+
+class LocalStorage:
+    """`is_durable` false leaves writing to the operating system: faster, safe against a killed process, not power."""
+
+    def __init__(self, *, is_durable: bool = True) -> None:
+        self._is_durable = is_durable
+
+    def __repr__(self) -> str:
+        return "LocalStorage()"
+
+    def read(self, path: str) -> bytes:
+        try:
+            return Path(local_path(path)).read_bytes()
+        except _ABSENT:
+            raise missing(path) from None
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        try:
+            with Path(local_path(path)).open("rb") as file:
+                check_range(path, offset, length, size=os.fstat(file.fileno()).st_size)
+                file.seek(offset)
+                return file.read(length)
+        except _ABSENT:
+            raise missing(path) from None
+
+    def open(self, path: str) -> pa.NativeFile:
+        try:
+            return pa.OSFile(local_path(path), "rb")
+        except _ABSENT:
+            raise missing(path) from None
+
+    def size(self, path: str) -> int:
+        file = Path(local_path(path))
+        if not file.is_file():
+            raise missing(path)
+        try:
+            return file.stat().st_size
+        except FileNotFoundError:
+            raise missing(path) from None
+
+    def exists(self, path: str) -> bool:
+        return Path(local_path(path)).is_file()
+
+    def write_new(self, path: str, data: bytes) -> None:
+        target = Path(local_path(path))
+        if target.exists():
+            raise taken(path)
+        temporary = _temporary_beside(target)
+        try:
+            self._write(temporary, data)
+            self._link(temporary, target, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def write_over(self, path: str, data: bytes) -> None:
+        target = Path(local_path(path))
+        temporary = _temporary_beside(target)
+        try:
+            self._write(temporary, data)
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @contextmanager
+    def create(self, path: str) -> Iterator[pa.NativeFile]:
+        target = Path(local_path(path))
+        if target.exists():
+            raise taken(path)
+        temporary = _temporary_beside(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with pa.OSFile(str(temporary), "wb") as stream:
+                yield stream
+            if self._is_durable:
+                _force_to_disk(temporary)
+            self._link(temporary, target, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def delete(self, path: str) -> None:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            Path(local_path(path)).unlink()
+
+    def delete_many(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self.delete(path)
+
+    def list(self, prefix: str) -> Iterator[FileInfo]:
+        waiting = [(local_path(prefix), prefix)]
+        while waiting:
+            directory, location = waiting.pop()
+            for entry in _entries(directory):
+                path = join(location, entry.name)
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((entry.path, path))
+                    continue
+                # A file may be deleted while the listing runs.
+                with suppress(FileNotFoundError):
+                    stat = entry.stat()
+                    yield FileInfo(path=path, size_in_bytes=stat.st_size, modified_ms=stat.st_mtime_ns // 1_000_000)
+
+    def children(self, path: str) -> Sequence[Child]:
+        found = [Child(name=e.name, is_directory=e.is_dir()) for e in _entries(local_path(path))]
+        return sorted(found, key=lambda child: child.name)
+
+    def make_directory(self, path: str) -> None:
+        Path(local_path(path)).mkdir(parents=True, exist_ok=True)
+
+    def remove_directory(self, path: str) -> None:
+        for entry in _entries(local_path(path)):
+            if entry.is_dir(follow_symlinks=False):
+                self.remove_directory(entry.path)
+        with suppress(FileNotFoundError):
+            Path(local_path(path)).rmdir()
+
+    def move_new(self, source: str, target: str) -> None:
+        start = Path(local_path(source))
+        try:
+            self._link(start, Path(local_path(target)), target)
+        except FileNotFoundError:
+            raise missing(source) from None
+        start.unlink(missing_ok=True)
+
+    def _write(self, temporary: Path, data: bytes) -> None:
+        temporary.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("xb") as file:
+            file.write(data)
+            if self._is_durable:
+                file.flush()
+                os.fsync(file.fileno())
+
+    def _link(self, source: Path, target: Path, path: str) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(source, target)
+        except FileExistsError:
+            raise taken(path) from None
+        if self._is_durable:
+            _force_to_disk(target.parent)
+
+
+def _temporary_beside(target: Path) -> Path:
+    # Hidden, because readers of directories skip hidden files.
+    return target.parent / f".{uuid.uuid4().hex}.part"
+
+
+def _entries(directory: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as found:
+            return list(found)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _force_to_disk(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
