@@ -23,7 +23,7 @@ from skipstone.metadata.types import (
     UuidType,
     Value,
 )
-from skipstone.zones.arrow import Array, Scalar, pa, pc
+from skipstone.zones.arrow import Array, Scalar, certain, has_any, pa, pc
 from skipstone.zones.zone_map import ColumnFacts
 
 
@@ -38,9 +38,7 @@ class Between:
     @staticmethod
     def of(facts: ColumnFacts) -> Between:
         lower, upper = comparable(facts.type, facts.lower), comparable(facts.type, facts.upper)
-        if lower is not None and upper is not None and not pa.types.is_struct(lower.type):
-            lower, upper = _without_odd(lower, upper)
-        return Between(facts.type, lower, upper)
+        return Between(facts.type, *without_odd(lower, upper))
 
     def scalar(self, value: Value) -> Scalar:
         return literal_scalar(self.type, value)
@@ -94,12 +92,14 @@ def _plain(type_: PrimitiveType, value: Value) -> Any:
     return value.bytes if isinstance(type_, UuidType) else value
 
 
-def _without_odd(lower: Array, upper: Array) -> tuple[Array, Array]:
-    odd = pc.greater(lower, upper)
-    if pa.types.is_floating(lower.type):
-        odd = pc.or_kleene(odd, pc.or_kleene(pc.is_nan(lower), pc.is_nan(upper)))
-    if not pc.any(odd).as_py():
+def without_odd(lower: Array | None, upper: Array | None) -> tuple[Array | None, Array | None]:
+    """The bounds of one column, comparable or not, with odd pairs made unknown. Boxes are for `boxes` to look at."""
+    if lower is None or upper is None or pa.types.is_struct(lower.type):
         return lower, upper
-    keep = pc.invert(pc.fill_null(odd, False))
+    odd = certain(pc.greater(lower, upper))
+    if pa.types.is_floating(lower.type):
+        odd = pc.or_(odd, pc.or_(certain(pc.is_nan(lower)), certain(pc.is_nan(upper))))
+    if not has_any(odd):
+        return lower, upper
     nothing = pa.scalar(None, lower.type)
-    return pc.if_else(keep, lower, nothing), pc.if_else(keep, upper, nothing)
+    return pc.if_else(odd, nothing, lower), pc.if_else(odd, nothing, upper)

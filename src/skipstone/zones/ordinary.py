@@ -29,9 +29,10 @@ from skipstone.predicate.nodes import (
     Op,
     StartsWith,
 )
-from skipstone.zones.arrow import Array, Bits, Scalar, pa, pc
+from skipstone.zones.arrow import Array, Bits, Scalar, certain, has_any, pc
 from skipstone.zones.bounds import Between
 from skipstone.zones.boxes import disjoint
+from skipstone.zones.in_lists import judge_in
 from skipstone.zones.verdict import Proofs, Verdict, bits, constant
 
 
@@ -47,9 +48,9 @@ def judge_ordinary(leaf: Leaf, between: Between, num_zones: int, float_order: Fl
         case Compare(op, _, value):
             return _compare(op, between, value, no)
         case In(_, values):
-            return _in(between, values, no)
+            return judge_in(between, values, num_zones)
         case NotIn(_, values):
-            return _swapped(_in(between, values, no))
+            return _swapped(judge_in(between, values, num_zones))
         case StartsWith(_, prefix):
             return _starts_with(between, prefix, no)
         case NotStartsWith(_, prefix):
@@ -94,54 +95,15 @@ def _compare(op: Op, between: Between, value: Any, no: Bits) -> Proofs:
         case Op.GE:
             return Proofs(none=upper(pc.less), every=lower(pc.greater_equal))
         case Op.EQ:
-            outside = pc.or_(upper(pc.less), lower(pc.greater))
-            return Proofs(none=outside, every=pc.and_(lower(pc.equal), upper(pc.equal)))
+            at_lower = lower(pc.equal)
+            only = pc.and_(at_lower, upper(pc.equal)) if has_any(at_lower) else no
+            return Proofs(none=pc.or_(upper(pc.less), lower(pc.greater)), every=only)
         case Op.NE:
             return _swapped(_compare(Op.EQ, between, value, no))
 
 
 def _test(test: Callable[..., Bits], bound: Array | None, literal: Scalar, no: Bits) -> Bits:
-    if bound is None:
-        return no
-    return _certain(test(bound, literal))
-
-
-def _certain(proof: Bits) -> Bits:
-    return proof if proof.null_count == 0 else pc.fill_null(proof, False)
-
-
-def _in(between: Between, values: tuple[Any, ...], no: Bits) -> Proofs:
-    """None matches if no literal lies between the bounds; every row, if the bounds are one literal."""
-    if between.lower is None or between.upper is None:
-        return Proofs(_outside_all(between, values, no), no)
-    ordered = between.array(_ordinary(values))
-    if len(ordered) == 0:
-        return Proofs(pc.invert(no), no)
-    # The first literal that is not below the lower bound is the only one that has to be looked at.
-    at = pc.search_sorted(ordered, between.lower, side="left").cast(pa.int64())
-    past = pc.greater_equal(at, len(ordered))
-    first = ordered.take(pc.min_element_wise(at, pa.scalar(len(ordered) - 1, pa.int64()), skip_nulls=False))
-    none = _certain(pc.or_kleene(past, pc.greater(first, between.upper)))
-    single = _certain(pc.equal(between.lower, between.upper))
-    hit = _certain(pc.and_kleene(pc.invert(past), pc.equal(first, between.lower)))
-    return Proofs(none, pc.and_(single, hit))
-
-
-def _outside_all(between: Between, values: tuple[Any, ...], no: Bits) -> Bits:
-    """With one bound only: no literal is on its inner side."""
-    ordinary = _ordinary(values)
-    if not ordinary:
-        return pc.invert(no)
-    if between.lower is not None:
-        return _test(pc.greater, between.lower, between.scalar(ordinary[-1]), no)
-    return _test(pc.less, between.upper, between.scalar(ordinary[0]), no)
-
-
-def _ordinary(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Binding sorts the literals and puts NaN last."""
-    if values and isinstance(values[-1], float) and math.isnan(values[-1]):
-        return values[:-1]
-    return values
+    return no if bound is None else certain(test(bound, literal))
 
 
 def _starts_with(between: Between, prefix: str | bytes, no: Bits) -> Proofs:
@@ -157,4 +119,4 @@ def _starts_with(between: Between, prefix: str | bytes, no: Bits) -> Proofs:
 
 
 def _begins(bound: Array | None, prefix: str | bytes, no: Bits) -> Bits:
-    return no if bound is None else _certain(pc.starts_with(bound, prefix))
+    return no if bound is None else certain(pc.starts_with(bound, prefix))

@@ -13,7 +13,7 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from skipstone.zones.arrow import Bits, pa, pc
+from skipstone.zones.arrow import Bits, pa, pc, unpacked
 
 
 class Verdict(IntEnum):
@@ -38,9 +38,9 @@ class Proofs:
         return len(self.none)
 
     def verdicts(self) -> npt.NDArray[np.int8]:
-        none = self.none.to_numpy(zero_copy_only=False)
-        every = self.every.to_numpy(zero_copy_only=False)
-        return np.where(none, np.int8(0), np.where(every, np.int8(2), np.int8(1)))
+        kept, every = unpacked(self.kept()).view(np.int8), unpacked(self.every).view(np.int8)
+        verdicts: npt.NDArray[np.int8] = kept + (kept & every)
+        return verdicts
 
     def kept(self) -> Bits:
         """True for zones that must be read."""
