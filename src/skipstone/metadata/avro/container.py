@@ -19,7 +19,7 @@ from skipstone.metadata.avro.codecs import CODECS, inflate
 from skipstone.metadata.avro.varint import Damage, read_length, read_long
 
 MAGIC: Final = b"Obj\x01"
-_SYNC_BYTES: Final = 16
+SYNC_BYTES: Final = 16
 
 
 class Block(NamedTuple):
@@ -148,10 +148,10 @@ def _read_bytes(view: memoryview, pos: int, end: int) -> tuple[bytes, int]:
 
 
 def _take_sync(view: memoryview, pos: int) -> tuple[bytes, int]:
-    sync = bytes(view[pos : pos + _SYNC_BYTES])
-    if len(sync) != _SYNC_BYTES:
-        raise Damage(f"sync marker: expected {_SYNC_BYTES} bytes, got {len(sync)}")
-    return sync, pos + _SYNC_BYTES
+    sync = bytes(view[pos : pos + SYNC_BYTES])
+    if len(sync) != SYNC_BYTES:
+        raise Damage(f"sync marker: expected {SYNC_BYTES} bytes, got {len(sync)}")
+    return sync, pos + SYNC_BYTES
 
 
 def _read_blocks(view: memoryview, pos: int, sync: bytes) -> tuple[Block, ...]:

@@ -386,7 +386,7 @@ def _record(
     return p
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def run(
     base: Any, ends: Any, record_counts: Any, block_count: Any, code: Any, row_count: Any, table: Any, slot_count: Any,
     ids: Any, id_count: Any, places: Any, place_count: Any, stack: Any, state: Any,
