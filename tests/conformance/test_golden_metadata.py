@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.golden import GoldenTable, golden_tables
 
+from skipstone.metadata.history import ancestors_of, snapshot_as_of
 from skipstone.metadata.table_metadata_json import parse_table_metadata, serialize_table_metadata
 
 
@@ -55,6 +57,78 @@ def test_counts_of_snapshots_history_and_refs_equal_javas(table: GoldenTable) ->
         assert metadata.current_snapshot_id == table.inspect["current_snapshot_id"]
     if "format_version" in table.inspect:
         assert metadata.format_version == table.inspect["format_version"]
+
+
+def _instant(ms: int) -> str:
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)).isoformat(timespec="microseconds")
+
+
+@pytest.mark.parametrize("table", [t for t in golden_tables() if t.metadata_table("snapshots")], ids=str)
+def test_snapshots_read_as_javas_metadata_table_shows_them(table: GoldenTable) -> None:
+    ours = [
+        {
+            "committed_at": _instant(s.timestamp_ms),
+            "snapshot_id": s.snapshot_id,
+            "parent_id": s.parent_snapshot_id,
+            "operation": s.operation,
+            "manifest_list": s.manifest_list,
+            # Java shows the operation in a column of its own.
+            "summary": {k: v for k, v in (s.summary or {}).items() if k != "operation"},
+        }
+        for s in _parsed(table.metadata_file).snapshots
+    ]
+    javas = [
+        row | {"summary": dict(zip(row["summary"]["keys"], row["summary"]["values"], strict=True))}
+        for row in table.metadata_table("snapshots")
+    ]
+    assert _by_id(ours) == _by_id(javas)
+
+
+@pytest.mark.parametrize("table", [t for t in golden_tables() if t.metadata_table("history")], ids=str)
+def test_history_reads_as_javas_metadata_table_shows_it(table: GoldenTable) -> None:
+    metadata = _parsed(table.metadata_file)
+    current = metadata.current_snapshot_id
+    ancestors = {s.snapshot_id for s in ancestors_of(metadata, current)} if current is not None else set()
+    ours = [
+        {
+            "made_current_at": _instant(entry.timestamp_ms),
+            "snapshot_id": entry.snapshot_id,
+            "parent_id": metadata.snapshot(entry.snapshot_id).parent_snapshot_id,
+            "is_current_ancestor": entry.snapshot_id in ancestors,
+        }
+        for entry in metadata.snapshot_log
+    ]
+    assert ours == table.metadata_table("history")
+
+
+@pytest.mark.parametrize("table", [t for t in golden_tables() if t.metadata_table("refs")], ids=str)
+def test_refs_read_as_javas_metadata_table_shows_them(table: GoldenTable) -> None:
+    ours = [
+        {
+            "name": name,
+            "type": "BRANCH" if ref.is_branch else "TAG",
+            "snapshot_id": ref.snapshot_id,
+            "max_reference_age_in_ms": ref.max_ref_age_ms,
+            "min_snapshots_to_keep": ref.min_snapshots_to_keep,
+            "max_snapshot_age_in_ms": ref.max_snapshot_age_ms,
+        }
+        for name, ref in _parsed(table.metadata_file).refs.items()
+    ]
+    assert sorted(ours, key=str) == sorted(table.metadata_table("refs"), key=str)
+
+
+@pytest.mark.parametrize("table", [t for t in golden_tables() if t.metadata_table("history")], ids=str)
+def test_time_travel_finds_the_snapshot_java_made_current_then(table: GoldenTable) -> None:
+    metadata = _parsed(table.metadata_file)
+    log = metadata.snapshot_log
+    for entry, following in zip(log, [*log[1:], None], strict=True):
+        # Several commits in one millisecond: the last one counts.
+        if following is None or following.timestamp_ms > entry.timestamp_ms:
+            assert snapshot_as_of(metadata, entry.timestamp_ms).snapshot_id == entry.snapshot_id
+
+
+def _by_id(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: row["snapshot_id"])
 
 
 @pytest.mark.parametrize("table", golden_tables(prefix="v2_gzip"), ids=str)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from skipstone.errors import FormatViolation, InvalidInput
+from skipstone.errors import FormatViolation, InvalidInput, Unsupported
 from skipstone.metadata.reserved import (
     DELETE_ROW_ID,
     FIELD_ID_MAX,
@@ -43,6 +45,7 @@ from skipstone.metadata.types import (
     Type,
     parse_primitive,
 )
+from skipstone.metadata.values import parse_value, serialize_value
 
 V1_TYPES = [
     BOOLEAN, INT, LONG, FLOAT, DOUBLE, DecimalType(38, 38), DATE, TIME, TIMESTAMP, TIMESTAMPTZ, STRING, UUID,
@@ -202,3 +205,24 @@ def test_the_row_column_of_position_deletes_is_required_and_reserved() -> None:
     row = delete_row_column(StructType((Field(id=1, name="a", type=INT),)))
     assert (row.id, row.name, row.required) == (DELETE_ROW_ID, "row", True)
     assert DELETE_ROW_ID == 2147483544
+
+
+# -- Appendix D: Binary single-value serialization -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        UNKNOWN,
+        VARIANT,
+        StructType((Field(id=1, name="a", type=INT),)),
+        ListType(element_id=1, element=INT),
+        MapType(key_id=1, key=INT, value_id=2, value=INT),
+    ],
+    ids=lambda t: type(t).__name__,
+)
+def test_types_without_a_binary_single_value_are_refused_both_ways(type_: Any) -> None:
+    with pytest.raises((InvalidInput, Unsupported)):
+        serialize_value(type_, {})
+    with pytest.raises((InvalidInput, Unsupported, FormatViolation)):
+        parse_value(type_, b"", source="here")

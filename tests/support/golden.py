@@ -82,6 +82,10 @@ class GoldenTable:
         """Every manifest of the current snapshot as Java reads it from the manifest list."""
         return _read_jsonl(self.expected / "java.manifests.jsonl")
 
+    def metadata_table(self, name: str) -> list[dict[str, Any]]:
+        """The rows of one of Java's metadata tables: history, refs, snapshots and others; empty where not kept."""
+        return _read_jsonl(self.expected / f"meta.{name}.jsonl")
+
     def plans(self) -> Mapping[str, Any]:
         return _read_json(self.expected / "plans.json") if (self.expected / "plans.json").exists() else {}
 
