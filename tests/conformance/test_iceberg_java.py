@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,25 @@ from tests.support.table_builder import TableBuilder
 from tests.support.table_reader import open_file
 
 from skipstone.metadata.evolution import SchemaUpdate
+from skipstone.metadata.geo import serialize_wkb
+from skipstone.metadata.geo_wkt import parse_wkt
 from skipstone.metadata.manifest import EntryStatus, ManifestContent
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.table_metadata_json import serialize_table_metadata
-from skipstone.metadata.types import DATE, DOUBLE, INT, LONG, STRING, Field, StructType
+from skipstone.metadata.types import (
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIME,
+    TIMESTAMP_NS,
+    TIMESTAMPTZ_NS,
+    UNKNOWN,
+    Field,
+    GeometryType,
+    StructType,
+)
 from skipstone.metadata.values import parse_bound, serialize_bound
 
 if TYPE_CHECKING:
@@ -44,6 +60,18 @@ def make(iceberg_java: SparkSession, iceberg_warehouse: Path, request: pytest.Fi
 
 def _name(builder: TableBuilder) -> str:
     return f"java.db.{builder.home.name}"
+
+
+def jvm_class(spark: SparkSession, name: str) -> Any:
+    from tests.support.spark import jvm_class as found  # late: most runs need no Spark
+
+    return found(spark, name)
+
+
+def _listed(spark: SparkSession, iterable: Any) -> list[Any]:
+    """What a Java Iterable holds."""
+    lists = jvm_class(spark, "org.apache.iceberg.relocated.com.google.common.collect.Lists")
+    return list(lists.newArrayList(iterable.iterator()))
 
 
 def _query(spark: SparkSession, sql: str) -> list[dict[str, Any]]:
@@ -347,6 +375,49 @@ def test_what_java_commits_to_our_table_reads_here(iceberg_java: SparkSession, m
     assert len(opened.metadata.snapshots) >= 4
     if version == 3:
         assert opened.metadata.next_row_id >= 8
+
+
+def test_java_reads_our_v3_types_with_its_generic_reader(iceberg_java: SparkSession, make: Make) -> None:
+    """Spark has no nanoseconds and no unknown type, so Java's own record reader is asked."""
+    schema = Schema(
+        fields=(
+            Field(id=1, name="id", type=LONG, required=True),
+            Field(id=2, name="tn", type=TIMESTAMP_NS),
+            Field(id=3, name="tzn", type=TIMESTAMPTZ_NS),
+            Field(id=4, name="un", type=UNKNOWN),
+            Field(id=5, name="geom", type=GeometryType("srid:3857")),
+            Field(id=6, name="clock", type=TIME),
+        )
+    )
+    builder = make(schema, format_version=3, partition_by=["hour(tn)", "bucket(2, tzn)", "clock"])
+    point = serialize_wkb(parse_wkt("POINT (30 10)"))
+    nanos = 1_700_000_000_123_456_789
+    builder.append([{"id": 1, "tn": nanos, "tzn": -1, "geom": point, "clock": 86_399_999_999}, {"id": 2}])
+    table = jvm_class(iceberg_java, "org.apache.iceberg.spark.Spark3Util").loadIcebergTable(
+        iceberg_java._jsparkSession, _name(builder)
+    )
+    generics = jvm_class(iceberg_java, "org.apache.iceberg.data.IcebergGenerics")
+    expressions = jvm_class(iceberg_java, "org.apache.iceberg.expressions.Expressions")
+    names = [f.name for f in schema.fields if f.name != "geom"]
+    read = {}
+    for record in _listed(iceberg_java, generics.read(table).build()):
+        shown = {name: str(value) if (value := record.getField(name)) is not None else None for name in names}
+        read[shown.pop("id")] = shown
+    assert read == {
+        "1": {
+            "tn": "2023-11-14T22:13:20.123456789",
+            "tzn": "1969-12-31T23:59:59.999999999Z",
+            "un": None,
+            "clock": "23:59:59.999999",
+        },
+        "2": {"tn": None, "tzn": None, "un": None, "clock": None},
+    }
+    later = expressions.greaterThan("tn", "2023-11-14T22:13:20.123456789")
+    assert _listed(iceberg_java, generics.read(table).where(later).build()) == []
+    same = expressions.equal("tn", "2023-11-14T22:13:20.123456789")
+    assert len(_listed(iceberg_java, generics.read(table).where(same).build())) == 1
+    (task,) = _listed(iceberg_java, table.newScan().includeColumnStats().filter(same).planFiles())
+    assert bytes(task.file().lowerBounds()[5].array()) == struct.pack("<dd", 30, 10)
 
 
 def test_java_reads_our_gzip_metadata(iceberg_java: SparkSession, make: Make) -> None:

@@ -12,9 +12,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from skipstone.metadata.arrow_types import arrow_to_value, to_arrow_field
+from skipstone.metadata.geo import bounding_box
 from skipstone.metadata.parquet_types import to_parquet_schema
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.types import BinaryType, Field, PrimitiveType, StringType, UnknownType, VariantType
+from skipstone.metadata.types import (
+    BinaryType,
+    Field,
+    GeographyType,
+    GeometryType,
+    PrimitiveType,
+    StringType,
+    UnknownType,
+    VariantType,
+)
 from skipstone.metadata.values import serialize_bound, truncate_lower, truncate_upper
 
 BOUND_WIDTH = 16
@@ -46,7 +56,12 @@ def metrics_of(schema: Schema, rows: Sequence[Mapping[str, Any]]) -> dict[str, d
         metrics["null_value_counts"][leaf.id] = len(values) - len(present)
         if str(leaf.type) in ("float", "double"):
             metrics["nan_value_counts"][leaf.id] = len(present) - len(numbers)
-        if numbers:
+        if isinstance(leaf.type, GeometryType | GeographyType):
+            box = bounding_box(present)
+            if box is not None:
+                metrics["lower_bounds"][leaf.id] = serialize_bound(leaf.type, box[0])
+                metrics["upper_bounds"][leaf.id] = serialize_bound(leaf.type, box[1])
+        elif numbers:
             lower, upper = min(numbers, key=_order), max(numbers, key=_order)
             if isinstance(leaf.type, StringType | BinaryType):
                 lower = truncate_lower(leaf.type, lower, BOUND_WIDTH)
