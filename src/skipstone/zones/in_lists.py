@@ -138,7 +138,7 @@ def _search_texts(literals: Array, lower: Array | None, upper: Array | None, num
 def _search_exactly(literals: Array, lower: Array | None, upper: Array | None, num_zones: int) -> tuple[Mask, Mask]:
     """The same search with ranks among all texts that occur, which are exact keys."""
     together = pa.concat_arrays([side.cast(pa.large_binary()) for side in (literals, lower, upper) if side is not None])
-    ranks = pc.rank(together, tiebreaker="dense", null_placement="at_end").to_numpy()
+    ranks = pc.rank(together, tiebreaker="dense").to_numpy()
     num_literals = len(literals)
     found = _search(
         ranks[:num_literals],
