@@ -57,8 +57,7 @@ def evaluate(predicate: Predicate, row: Row, float_order: FloatOrder = FloatOrde
         case Unknown():
             return None
         case Not(child):
-            answer = evaluate(child, row, float_order)
-            return None if answer is None else not answer
+            return _not(evaluate(child, row, float_order))
         case And(children):
             answers = [evaluate(c, row, float_order) for c in children]
             return False if False in answers else None if None in answers else True
@@ -95,15 +94,21 @@ def evaluate_leaf(leaf: Leaf, value: Value, float_order: FloatOrder) -> bool | N
             return _is_nan(value)
         case NotNan():
             return not _is_nan(value)
+        case In(_, ()):
+            return False  # nothing is in an empty list, not even what is unknown
+        case NotIn(_, ()):
+            return True
     if value is None:
         return None
     match leaf:
         case Compare(op, _, literal):
-            return compare(op, value, literal, float_order)
+            return None if literal is None else compare(op, value, literal, float_order)
         case In(_, literals):
-            return any(compare(Op.EQ, value, v, float_order) for v in literals)
+            return _is_in(value, literals, float_order)
         case NotIn(_, literals):
-            return not any(compare(Op.EQ, value, v, float_order) for v in literals)
+            return _not(_is_in(value, literals, float_order))
+        case StartsWith(_, None) | NotStartsWith(_, None):
+            return None
         case StartsWith(_, prefix):
             return bool(value.startswith(prefix))
         case NotStartsWith(_, prefix):
@@ -112,11 +117,22 @@ def evaluate_leaf(leaf: Leaf, value: Value, float_order: FloatOrder) -> bool | N
             return like_regex(pattern, escape).fullmatch(value) is not None
         case NotLike(_, pattern, escape):
             return like_regex(pattern, escape).fullmatch(value) is None
-        case Intersects(term, box):
-            return _intersects(term, value, box)
-        case NotIntersects(term, box):
-            return not _intersects(term, value, box)
+        case Intersects(_, box):
+            return _intersects(value, box)
+        case NotIntersects(_, box):
+            return not _intersects(value, box)
     raise AssertionError(f"unreachable leaf {leaf!r}")
+
+
+def _not(answer: bool | None) -> bool | None:
+    return None if answer is None else not answer
+
+
+def _is_in(value: Value, literals: tuple[Value, ...], float_order: FloatOrder) -> bool | None:
+    """Unknown, not false, when nothing else matches and the list has a null."""
+    if any(compare(Op.EQ, value, v, float_order) for v in literals if v is not None):
+        return True
+    return None if None in literals else False
 
 
 def compare(op: Op, left: Any, right: Any, float_order: FloatOrder) -> bool:
@@ -148,7 +164,7 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _intersects(term: Term, wkb: bytes, box: Box) -> bool:
+def _intersects(wkb: bytes, box: Box) -> bool:
     bounds = bounding_box([wkb])
     if bounds is None:
         return False

@@ -23,10 +23,7 @@ from skipstone.predicate.nodes import (
 
 @lru_cache(maxsize=256)
 def like_parts(pattern: str, escape: str) -> tuple[str | None, ...]:
-    """The pattern as literal runs (text) and wildcards: "%" and "_" as one-character markers in tuples' stead.
-
-    A part is a literal text, or None for `%`, or "" for `_`.
-    """
+    """The parts of a pattern: a literal text, None for `%`, or "" for `_`."""
     parts: list[str | None] = []
     literal: list[str] = []
     i = 0
@@ -62,8 +59,30 @@ def literal_prefix(pattern: str, escape: str = "\\") -> str:
 
 @lru_cache(maxsize=256)
 def like_regex(pattern: str, escape: str = "\\") -> re.Pattern[str]:
-    body = "".join(".*" if p is None else "." if p == "" else re.escape(p) for p in like_parts(pattern, escape))
-    return re.compile(body, re.DOTALL)
+    """What full matches of the pattern are, for Python."""
+    runs = _between_percents(pattern, escape)
+    # After a `%` the first place where the next run fits is as good as any later one, so nothing is ever tried again:
+    # the time is bounded by text times pattern, where plain `.*` would backtrack over all places of all runs.
+    body = runs[0] + "".join(f"(?>.*?{run})" for run in runs[1:-1])
+    return re.compile(body if len(runs) == 1 else f"{body}.*{runs[-1]}", re.DOTALL)
+
+
+@lru_cache(maxsize=256)
+def like_re2(pattern: str, escape: str = "\\") -> str:
+    """The pattern as a search for RE2, which never backtracks."""
+    return rf"(?s)\A{'.*'.join(_between_percents(pattern, escape))}\z"
+
+
+def _between_percents(pattern: str, escape: str) -> list[str]:
+    """The regular expressions of the runs before, between and after the `%`s."""
+    runs = [""]
+    for part in like_parts(pattern, escape):
+        if part is None:
+            runs.append("")
+        else:
+            runs[-1] += re.escape(part) if part else "."
+    # Several `%` in a row say no more than one.
+    return [runs[0], *(run for run in runs[1:-1] if run), *runs[1:][-1:]]
 
 
 def simplify_like(term: Term, pattern: str, escape: str, *, negated: bool) -> Predicate | None:
