@@ -17,6 +17,7 @@ import pyarrow as pa
 from skipstone.errors import InvalidInput, what_exists
 from skipstone.metadata.avro.container import AvroContainer
 from skipstone.metadata.manifest_layout import Entries, null_column
+from skipstone.metadata.reserved import DELETE_FILE_PATH, DELETE_POS
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import PrimitiveType, Type
 from skipstone.metadata.values import parse_bounds_array
@@ -42,8 +43,13 @@ def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kinds))
 
 
+_DELETE_FILE_TYPES: Final[dict[int, Type]] = {f.id: f.type for f in (DELETE_FILE_PATH, DELETE_POS)}
+
+
 def metric_type(field_id: int, schemas: Collection[Schema | None], source: str) -> Type:
-    """The type of a column: the caller's schema first, then the manifest's own."""
+    """The type of a column: the caller's schema first, then the manifest's own. Columns of delete files are fixed."""
+    if field_id in _DELETE_FILE_TYPES:
+        return _DELETE_FILE_TYPES[field_id]
     for schema in schemas:
         if schema is not None and (found := schema.find(field_id)) is not None:
             return found.type

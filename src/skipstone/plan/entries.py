@@ -1,0 +1,169 @@
+"""Live entries of manifests as one Arrow table, whatever spec their manifest was written with.
+
+Manifests are read in parallel: inflating and decoding leave Python's lock. The partition tuples of all specs are put
+into the table's unified partition type, so that files of different specs lie in one table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import pyarrow
+import pyarrow.compute
+
+from skipstone.metadata.manifest import EntryStatus, ManifestFile
+from skipstone.metadata.manifest_read import read_manifest
+from skipstone.metadata.manifest_rows import partition_arrow_type
+from skipstone.metadata.partitioning import unified_partition_type
+from skipstone.metadata.reserved import DELETE_FILE_PATH
+from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.types import StructType
+from skipstone.plan.snapshot_manifests import partition_type_of, spec_of
+from skipstone.storage.protocol import Storage
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+# Planning needs these of every file; metrics come on top by field id.
+FILE_COLUMNS: Final = (
+    "file_path", "file_format", "partition", "record_count", "file_size_in_bytes", "sequence_number",
+    "file_sequence_number", "first_row_id", "split_offsets", "sort_order_id", "key_metadata",
+)  # fmt: skip
+DELETE_COLUMNS: Final = (
+    *FILE_COLUMNS, "content", "equality_ids", "referenced_data_file", "content_offset", "content_size_in_bytes",
+)  # fmt: skip
+
+
+def in_parallel(work: Callable[[T], R], items: Sequence[T], threads: int | None = None) -> list[R]:
+    """The results in order; one item is done without a pool."""
+    if len(items) <= 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(max_workers=min(len(items), threads or os.cpu_count() or 1)) as pool:
+        return list(pool.map(work, items))
+
+
+def read_live_entries(
+    manifests: Sequence[ManifestFile],
+    metadata: TableMetadata,
+    storage: Storage,
+    *,
+    columns: Collection[str],
+    metrics: Collection[int] = (),
+    keep: Callable[[Any], Any] | None = None,
+) -> Any:
+    """Added and existing entries of all manifests, with `spec_id` and `manifest` (its place) as further columns.
+
+    `keep` may reduce each manifest's table right after it was read, in the reading thread.
+    """
+    unified = unified_type(metadata)
+    ever = {f for s in metadata.schemas for f in s.fields_by_id} | {DELETE_FILE_PATH.id}
+    known = [m for m in dict.fromkeys(metrics) if m in ever]
+
+    def read(place: int) -> Any:
+        manifest = manifests[place]
+        spec = spec_of(manifest, metadata)
+        table: Any = read_manifest(
+            storage.read(manifest.manifest_path),
+            source=f"manifest {manifest.manifest_path}",
+            schema=_schema_for(metadata, known),
+            spec=spec,
+            columns=("status", *columns),
+            metrics=known,
+            metric_kinds=("lower", "upper", "null_count", "nan_count", "value_count"),
+            on_bad_bound="unknown",
+            inherit_from=manifest,
+        )
+        live = pc.not_equal(table.column("status"), int(EntryStatus.DELETED))
+        table = table.filter(live)
+        if keep is not None:
+            table = keep(table)
+        tuples = unify_partition(table.column("partition"), partition_type_of(spec, metadata), unified)
+        return (
+            table.set_column(table.schema.get_field_index("partition"), "partition", tuples)
+            .append_column("spec_id", pa.repeat(pa.scalar(spec.spec_id, pa.int32()), table.num_rows))
+            .append_column("manifest", pa.repeat(pa.scalar(place, pa.int32()), table.num_rows))
+        )
+
+    tables = in_parallel(read, range(len(manifests)))
+    return pa.concat_tables(tables).combine_chunks() if tables else empty_entries(metadata, columns)
+
+
+def _schema_for(metadata: TableMetadata, field_ids: Sequence[int]) -> Any:
+    """The current schema; a dropped column, as equality deletes may need, is typed by the newest that has it."""
+    for schema in (metadata.current_schema, *reversed(metadata.schemas)):
+        if all(schema.find(i) is not None for i in field_ids if i != DELETE_FILE_PATH.id):
+            return schema
+    return metadata.current_schema
+
+
+def unified_type(metadata: TableMetadata) -> StructType:
+    return unified_partition_type(
+        metadata.partition_specs, metadata.current_schema, schemas=tuple(reversed(metadata.schemas))
+    )
+
+
+def unify_partition(partition: Any, from_type: StructType, to_type: StructType) -> Any:
+    """Partition tuples of one spec as tuples of the unified type; fields the spec does not have are null."""
+    array = partition.combine_chunks() if isinstance(partition, pa.ChunkedArray) else partition
+    target = partition_arrow_type(to_type)
+    places = {f.id: i for i, f in enumerate(from_type.fields)}
+    children = []
+    for field, arrow in zip(to_type.fields, target):
+        place = places.get(field.id)
+        if place is None:
+            children.append(pa.nulls(len(array), arrow.type))
+            continue
+        child = array.field(place)
+        # A field that is void in this spec holds nothing but nulls, of whatever type.
+        children.append(child if child.type == arrow.type else _cast(child, arrow.type))
+    if not children:
+        return pa.StructArray.from_buffers(target, len(array), [None])
+    return pa.StructArray.from_arrays(children, fields=list(target))
+
+
+def _cast(child: Any, arrow: Any) -> Any:
+    return pa.nulls(len(child), arrow) if child.null_count == len(child) else child.cast(arrow)
+
+
+def empty_entries(metadata: TableMetadata, columns: Collection[str]) -> Any:
+    from_schema = {**_ARROW, "partition": partition_arrow_type(unified_type(metadata))}
+    arrays = {name: pa.array([], from_schema[name]) for name in ("status", *columns)}
+    arrays["spec_id"] = arrays["manifest"] = pa.array([], pa.int32())
+    return pa.table(arrays)
+
+
+def partition_codes(spec_ids: Any, partitions: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """One number per partition: equal spec and equal tuple get the same.
+
+    Floats are equal if their bits are, with all NaNs alike; spec: "Scan Planning", note 3.
+    """
+    codes: np.ndarray[Any, np.dtype[np.int64]] = spec_ids.to_numpy().astype(np.int64)
+    array = partitions.combine_chunks() if isinstance(partitions, pa.ChunkedArray) else partitions
+    for place in range(array.type.num_fields):
+        encoded = _by_bits(array.field(place)).dictionary_encode(null_encoding="encode")
+        codes = np.unique(codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy(), return_inverse=True)[1]
+    return codes
+
+
+def _by_bits(values: Any) -> Any:
+    if not pa.types.is_floating(values.type):
+        return values
+    canonical = pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), values.type), values)
+    return canonical.view(pa.int32() if values.type == pa.float32() else pa.int64())
+
+
+_ARROW: Final[dict[str, Any]] = {
+    "status": pa.int32(), "content": pa.int32(), "file_path": pa.string(), "file_format": pa.string(),
+    "record_count": pa.int64(), "file_size_in_bytes": pa.int64(), "sequence_number": pa.int64(),
+    "file_sequence_number": pa.int64(), "first_row_id": pa.int64(), "split_offsets": pa.list_(pa.int64()),
+    "sort_order_id": pa.int32(), "key_metadata": pa.binary(), "equality_ids": pa.list_(pa.int32()),
+    "referenced_data_file": pa.string(), "content_offset": pa.int64(), "content_size_in_bytes": pa.int64(),
+    "snapshot_id": pa.int64(),
+}  # fmt: skip

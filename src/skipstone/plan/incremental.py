@@ -1,0 +1,82 @@
+"""Files appended between two snapshots, for readers that follow a table.
+
+Only appends are followed: a snapshot that removes data is refused; one that changes no rows is passed over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.compute
+
+from skipstone.errors import InvalidInput
+from skipstone.metadata.history import snapshots_between
+from skipstone.metadata.manifest import EntryStatus, ManifestContent
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.snapshots import Operation
+from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.plan.delete_entries import no_deletes
+from skipstone.plan.entries import FILE_COLUMNS, read_live_entries
+from skipstone.plan.scan import ScanPlan, finish
+from skipstone.plan.snapshot_manifests import manifests_of
+from skipstone.predicate.float_order import FloatOrder
+from skipstone.predicate.nodes import TRUE, Predicate, field_ids
+from skipstone.storage.protocol import Storage
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+
+
+def plan_appends(
+    metadata: TableMetadata,
+    storage: Storage,
+    *,
+    after_id: int | None,
+    up_to_id: int,
+    schema: Schema,
+    predicate: Predicate = TRUE,
+    float_order: FloatOrder = FloatOrder.IEEE,
+) -> ScanPlan:
+    """A plan over the files that appends added after one snapshot (None: from the beginning) up to another."""
+    between = snapshots_between(metadata, after_id=after_id, up_to_id=up_to_id)
+    for snapshot in between:
+        if snapshot.operation not in (Operation.APPEND, Operation.REPLACE):
+            raise InvalidInput(
+                f"Cannot read appends up to snapshot {up_to_id}: snapshot {snapshot.snapshot_id} is "
+                f"{snapshot.operation}, expected append or replace. Read the changes between the snapshots instead."
+            )
+    appended = {s.snapshot_id for s in between if s.operation == Operation.APPEND}
+    manifests = {
+        m.manifest_path: m
+        for s in between
+        if s.snapshot_id in appended
+        for m in manifests_of(s, metadata, storage)
+        if m.content == ManifestContent.DATA and m.added_snapshot_id in appended
+    }
+
+    def keep_new(table: Any) -> Any:
+        is_new = np.isin(table.column("snapshot_id").to_numpy(), list(appended))
+        added = table.column("status").to_numpy() == EntryStatus.ADDED
+        return table.filter(pa.array(is_new & added))
+
+    chosen = list(manifests.values())
+    files = read_live_entries(
+        chosen,
+        metadata,
+        storage,
+        columns=(*FILE_COLUMNS, "snapshot_id"),
+        metrics=tuple(field_ids(predicate)),
+        keep=keep_new,
+    )
+    return finish(
+        files,
+        no_deletes(metadata),
+        metadata=metadata,
+        snapshot=metadata.snapshot(up_to_id),
+        schema=schema,
+        predicate=predicate,
+        float_order=float_order,
+        levels=[],
+    )

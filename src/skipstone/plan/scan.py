@@ -1,0 +1,280 @@
+"""Planning a scan: which files of a snapshot to read, with which deletes, and what is left to check on their rows.
+
+    manifest list -> manifests -> partitions -> files, each level only over what the one above kept
+
+The law: a file that holds a matching row is kept. Everything is columnar; no Python object is made per file.
+
+Spec: "Scan Planning".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.compute
+
+from skipstone.metadata.arrow_types import arrow_to_value
+from skipstone.metadata.manifest import ManifestContent
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.snapshots import Snapshot
+from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.types import Value
+from skipstone.plan.delete_entries import read_deletes
+from skipstone.plan.deletes import match_deletes
+from skipstone.plan.entries import (
+    FILE_COLUMNS,
+    partition_codes,
+    read_live_entries,
+    unified_type,
+)
+from skipstone.plan.levels import LevelReport, as_text
+from skipstone.plan.snapshot_manifests import manifests_of, prune_manifests
+from skipstone.predicate.float_order import FloatOrder
+from skipstone.predicate.nodes import TRUE, Predicate, field_ids
+from skipstone.predicate.project import residual
+from skipstone.storage.protocol import Storage
+from skipstone.zones.build.manifests import from_manifest_table
+from skipstone.zones.build.partitions import from_partitions
+from skipstone.zones.judge import prove
+from skipstone.zones.levels import prove_partitions
+from skipstone.zones.verdict import Verdict
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanPlan:
+    """What to read.
+
+    `files` has one row a data file: its path, format, partition, counts, sequence numbers, `verdict` (the integers of
+    `Verdict`) and `deletes`, the rows of the `deletes` table that apply to it.
+    """
+
+    metadata: TableMetadata
+    snapshot: Snapshot | None
+    schema: Schema
+    predicate: Predicate
+    float_order: FloatOrder
+    files: Any
+    deletes: Any
+    levels: tuple[LevelReport, ...]
+    _residuals: dict[Any, Predicate] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return int(self.files.num_rows)
+
+    def residual_of(self, row: int) -> Predicate:
+        """What is left to check on the rows of a file."""
+        if self.files.column("verdict")[row].as_py() == Verdict.EVERY_ROW_MATCHES or self.predicate == TRUE:
+            return TRUE
+        spec_id = self.files.column("spec_id")[row].as_py()
+        scalar = self.files.column("partition")[row]
+        key = (spec_id, repr(scalar.as_py()))
+        if key not in self._residuals:
+            spec = self.metadata.spec(spec_id)
+            self._residuals[key] = residual(self.predicate, spec, self.schema, self.partition_of(row), self.float_order)
+        return self._residuals[key]
+
+    def partition_of(self, row: int) -> Mapping[int, Value]:
+        """A file's partition values by partition field id."""
+        scalar = self.files.column("partition")[row]
+        spec = self.metadata.spec(self.files.column("spec_id")[row].as_py())
+        used = {f.field_id for f in spec.fields}
+        fields = unified_type(self.metadata).fields
+        return {f.id: arrow_to_value(f.type, scalar[i]) for i, f in enumerate(fields) if f.id in used}
+
+    def count(self) -> int | None:
+        """The number of matching rows where metadata alone proves it, else None."""
+        verdicts = self.files.column("verdict").to_numpy()
+        if (verdicts != Verdict.EVERY_ROW_MATCHES).any():
+            return None
+        used = pc.list_flatten(self.files.column("deletes"))
+        if len(used) == 0:
+            return pc.sum(self.files.column("record_count")).as_py() or 0
+        applied = self.deletes.take(used)
+        if applied.column("content_offset").null_count:
+            return None  # only deletion vectors say exactly how many rows of one file they delete
+        kept = pc.sum(self.files.column("record_count")).as_py() - pc.sum(applied.column("record_count")).as_py()
+        return int(kept)
+
+    def limited(self, num_rows: int) -> ScanPlan:
+        """A plan that reads only as many fully matching files as hold `num_rows` rows, if there are that many."""
+        rows = self.files.column("record_count").to_numpy()
+        free = (self.files.column("verdict").to_numpy() == Verdict.EVERY_ROW_MATCHES) & (
+            pc.list_value_length(self.files.column("deletes")).to_numpy() == 0
+        )
+        order = np.flatnonzero(free & (rows >= 0))
+        enough = np.searchsorted(np.cumsum(rows[order]), num_rows)
+        if enough >= len(order):
+            return self
+        chosen = order[: enough + 1]
+        report = LevelReport(name="limit", zones_in=len(self), skipped=len(self) - len(chosen), proven=len(chosen))
+        return self._with_files(self.files.take(pa.array(chosen)), (*self.levels, report))
+
+    def _with_files(self, files: Any, levels: tuple[LevelReport, ...]) -> ScanPlan:
+        return ScanPlan(
+            metadata=self.metadata,
+            snapshot=self.snapshot,
+            schema=self.schema,
+            predicate=self.predicate,
+            float_order=self.float_order,
+            files=files,
+            deletes=self.deletes,
+            levels=levels,
+        )
+
+    def explain(self) -> str:
+        """What was skipped at each level, as text."""
+        size = pc.sum(self.files.column("file_size_in_bytes")).as_py() or 0
+        facts = [("bytes to read", f"{size:,}"), ("delete files", f"{self.deletes.num_rows:,}")]
+        return as_text(str(self.predicate), self.levels, facts)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "filter": str(self.predicate),
+            "snapshot-id": None if self.snapshot is None else self.snapshot.snapshot_id,
+            "levels": [level.to_json() for level in self.levels],
+            "files": self.files.num_rows,
+            "delete-files": self.deletes.num_rows,
+            "bytes": pc.sum(self.files.column("file_size_in_bytes")).as_py() or 0,
+        }
+
+
+def plan_scan(
+    metadata: TableMetadata,
+    storage: Storage,
+    *,
+    snapshot: Snapshot | None,
+    schema: Schema,
+    predicate: Predicate = TRUE,
+    float_order: FloatOrder = FloatOrder.IEEE,
+) -> ScanPlan:
+    """Plan a snapshot (None: a table without any) for a predicate bound to `schema`."""
+    manifests = () if snapshot is None else manifests_of(snapshot, metadata, storage)
+    data = [m for m in manifests if m.content == ManifestContent.DATA]
+    verdicts = prune_manifests(data, predicate, metadata, schema, float_order)
+    kept = [m for m, v in zip(data, verdicts) if v != Verdict.NO_ROW_MATCHES]
+    levels = [
+        LevelReport(
+            name="manifests",
+            zones_in=len(data),
+            skipped=len(data) - len(kept),
+            proven=sum(v == Verdict.EVERY_ROW_MATCHES for v in verdicts),
+        )
+    ]
+    deletes = read_deletes(manifests, metadata, storage, predicate, schema, float_order)
+    equality_ids = pc.unique(pc.list_flatten(deletes.column("equality_ids"))).to_pylist()
+    files = read_live_entries(
+        kept, metadata, storage, columns=FILE_COLUMNS, metrics=(*field_ids(predicate), *equality_ids)
+    )
+    return finish(
+        files,
+        deletes,
+        metadata=metadata,
+        snapshot=snapshot,
+        schema=schema,
+        predicate=predicate,
+        float_order=float_order,
+        levels=levels,
+    )
+
+
+def finish(
+    files: Any,
+    deletes: Any,
+    *,
+    metadata: TableMetadata,
+    snapshot: Snapshot | None,
+    schema: Schema,
+    predicate: Predicate,
+    float_order: FloatOrder,
+    levels: list[LevelReport],
+) -> ScanPlan:
+    """The plan over entries that were read: files pruned, deletes matched."""
+    files = _prune_files(files, predicate, metadata, schema, float_order, levels)
+    files, deletes = _with_deletes(files, deletes, metadata)
+    return ScanPlan(
+        metadata=metadata,
+        snapshot=snapshot,
+        schema=schema,
+        predicate=predicate,
+        float_order=float_order,
+        files=files,
+        deletes=deletes,
+        levels=tuple(levels),
+    )
+
+
+def _prune_files(
+    files: Any,
+    predicate: Predicate,
+    metadata: TableMetadata,
+    schema: Schema,
+    float_order: FloatOrder,
+    levels: list[LevelReport],
+) -> Any:
+    """The files that can hold a match, with their verdicts. Partitions first, then the metrics of what they kept."""
+    unified = unified_type(metadata)
+    none = np.zeros(files.num_rows, bool)
+    every = np.zeros(files.num_rows, bool)
+    codes = partition_codes(files.column("spec_id"), files.column("partition"))
+    spec_ids = files.column("spec_id").to_numpy()
+    for spec_id in np.unique(spec_ids).tolist():
+        rows = np.flatnonzero(spec_ids == spec_id)
+        # Many files share a tuple: judge each tuple once.
+        first, where = np.unique(codes[rows], return_index=True, return_inverse=True)[1:]
+        tuples = files.column("partition").combine_chunks().take(pa.array(rows[first]))
+        zones = from_partitions(tuples, unified)
+        proofs = prove_partitions(predicate, metadata.spec(spec_id), schema, zones, float_order)
+        none[rows] = proofs.none.to_numpy(zero_copy_only=False)[where]
+        every[rows] = proofs.every.to_numpy(zero_copy_only=False)[where]
+    num_partitions = len(np.unique(codes))
+    left = len(np.unique(codes[~none]))
+    proven = len(np.unique(codes[every & ~none]))
+    levels.append(LevelReport(name="partitions", zones_in=num_partitions, skipped=num_partitions - left, proven=proven))
+    keep = ~none
+    files, every = files.filter(pa.array(keep)), every[keep]
+    proofs = prove(predicate, from_manifest_table(files, schema), float_order)
+    none = proofs.none.to_numpy(zero_copy_only=False)
+    every = every | proofs.every.to_numpy(zero_copy_only=False)
+    levels.append(
+        LevelReport(name="files", zones_in=files.num_rows, skipped=int(none.sum()), proven=int((every & ~none).sum()))
+    )
+    verdicts = np.where(every, np.int8(Verdict.EVERY_ROW_MATCHES), np.int8(Verdict.UNKNOWN))
+    return files.append_column("verdict", pa.array(verdicts, pa.int8())).filter(pa.array(~none)).combine_chunks()
+
+
+def _with_deletes(files: Any, deletes: Any, metadata: TableMetadata) -> tuple[Any, Any]:
+    """The files with the deletes that apply to them; deletes that apply to none are left out."""
+    spec_ids = pa.concat_arrays([c for t in (files, deletes) for c in t.column("spec_id").chunks] or [_NO_IDS])
+    chunks = [c for t in (files, deletes) for c in t.column("partition").chunks]
+    partitions = pa.concat_arrays(chunks) if chunks else None
+    if partitions is None:
+        codes = np.empty(0, np.int64)
+    else:
+        codes = partition_codes(spec_ids, partitions)
+    unpartitioned = [s.spec_id for s in metadata.partition_specs if s.is_unpartitioned]
+    lists = match_deletes(
+        files,
+        deletes,
+        data_codes=codes[: files.num_rows],
+        delete_codes=codes[files.num_rows :],
+        unpartitioned_specs=unpartitioned,
+    )
+    used = np.unique(lists.flatten().to_numpy(zero_copy_only=False).astype(np.int64))
+    renumbered = np.searchsorted(used, lists.flatten().to_numpy(zero_copy_only=False))
+    lists = pa.ListArray.from_arrays(lists.offsets, pa.array(renumbered, pa.int32()))
+    plain = [n for n in files.column_names if "." not in n and n not in ("status", "manifest")]
+    kept_columns = [n for n in deletes.column_names if "." not in n and n not in ("status", "manifest")]
+    return (
+        files.select(plain).append_column("deletes", lists),
+        deletes.select(kept_columns).take(pa.array(used)).combine_chunks(),
+    )
+
+
+_NO_IDS = pa.array([], pa.int32())

@@ -1,0 +1,77 @@
+"""The manifests of a snapshot: listed, and pruned by their partition summaries.
+
+Spec: "Manifest Lists", "Scan Planning".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from skipstone.errors import FormatViolation, Unsupported
+from skipstone.metadata.manifest import ManifestFile
+from skipstone.metadata.manifest_list import embedded_manifests, read_manifest_list
+from skipstone.metadata.partitioning import PartitionSpec
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.snapshots import Snapshot
+from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.types import StructType
+from skipstone.predicate.float_order import FloatOrder
+from skipstone.predicate.nodes import Predicate
+from skipstone.storage.protocol import Storage
+from skipstone.zones.build.summaries import from_field_summaries
+from skipstone.zones.levels import prove_partitions
+from skipstone.zones.verdict import Verdict
+
+
+def manifests_of(snapshot: Snapshot, metadata: TableMetadata, storage: Storage) -> tuple[ManifestFile, ...]:
+    """All manifests of a snapshot, in the order of its list."""
+    if snapshot.key_id is not None:
+        raise Unsupported(
+            f"Cannot read snapshot {snapshot.snapshot_id} of {metadata.location}: its manifest list is encrypted with "
+            f"key {snapshot.key_id!r}. Decrypt it with metadata.encryption and the table's key management first."
+        )
+    if snapshot.manifest_list is not None:
+        path = snapshot.manifest_list
+        return tuple(read_manifest_list(storage.read(path), source=f"manifest list {path}"))
+    locations = snapshot.manifests or ()
+    sizes = [storage.size(path) for path in locations]
+    # Such snapshots are from before specs could change, so all their manifests have the first one.
+    return tuple(embedded_manifests(locations, sizes, snapshot_id=snapshot.snapshot_id))
+
+
+def spec_of(manifest: ManifestFile, metadata: TableMetadata) -> PartitionSpec:
+    spec = metadata.specs_by_id.get(manifest.partition_spec_id)
+    if spec is None:
+        raise FormatViolation(
+            f"Invalid manifest list: manifest {manifest.manifest_path} has partition spec "
+            f"{manifest.partition_spec_id}, expected one of {sorted(metadata.specs_by_id)}."
+        )
+    return spec
+
+
+def partition_type_of(spec: PartitionSpec, metadata: TableMetadata) -> StructType:
+    """The tuple type of a spec; sources that are gone are looked up in older schemas, latest first."""
+    return spec.partition_type(metadata.current_schema, schemas=tuple(reversed(metadata.schemas)))
+
+
+def prune_manifests(
+    manifests: Sequence[ManifestFile],
+    predicate: Predicate,
+    metadata: TableMetadata,
+    schema: Schema,
+    float_order: FloatOrder,
+) -> list[Verdict]:
+    """A verdict for each manifest: what its partition summaries prove about the rows of all its files."""
+    verdicts = [Verdict.UNKNOWN] * len(manifests)
+    by_spec: dict[int, list[int]] = defaultdict(list)
+    for place, manifest in enumerate(manifests):
+        by_spec[manifest.partition_spec_id].append(place)
+    for places in by_spec.values():
+        chosen = [manifests[p] for p in places]
+        spec = spec_of(chosen[0], metadata)
+        zones = from_field_summaries(chosen, partition_type_of(spec, metadata))
+        proofs = prove_partitions(predicate, spec, schema, zones, float_order)
+        for place, verdict in zip(places, proofs.verdicts().tolist()):
+            verdicts[place] = Verdict(verdict)
+    return verdicts
