@@ -1,0 +1,92 @@
+"""The same values in another Arrow type of the same shape, as a file format wants them.
+
+Memory holds columns as `to_arrow_schema` says; a file may want other names inside structs, leave unknown columns out,
+announce geometries, or hold times as plain longs. No value changes here: only how it is held.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skipstone.metadata.arrow_types import nested_array, struct_array
+from skipstone.metadata.types import Field, ListType, MapType, StructType, Type, UnknownType
+
+_compute: Any = pc
+
+
+def reshape_table(table: pa.Table, fields: tuple[Field, ...], target: pa.Schema) -> pa.Table:
+    """The table with the columns of `target`: those of `fields` that are not unknown, in order."""
+    columns: list[Any] = []
+    for i, f in enumerate(fields):
+        if isinstance(f.type, UnknownType):
+            continue
+        column: Any = table.column(i)
+        wanted = target.field(len(columns)).type
+        if column.type != wanted:
+            column = pa.chunked_array([reshape(chunk, f.type, wanted) for chunk in column.chunks], wanted)
+        columns.append(column)
+    return pa.Table.from_arrays(columns, schema=target)
+
+
+def reshape(array: Any, type_: Type, target: pa.DataType) -> Any:
+    """An array of `to_arrow_type(type_)` as an array of `target`."""
+    if array.type == target:
+        return array
+    wanted: Any = target
+    match type_:
+        case StructType(fields):
+            children = struct_children(array)
+            stored = [(c, f) for c, f in zip(children, fields, strict=True) if not isinstance(f.type, UnknownType)]
+            made = [reshape(c, f.type, wanted.field(i).type) for i, (c, f) in enumerate(stored)]
+            return struct_array(wanted, made, array.is_null())
+        case ListType():
+            offsets, (values,) = list_parts(array)
+            element = reshape(values, type_.element, wanted.value_type)
+            return nested_array(wanted, offsets, [element], array.is_null())
+        case MapType():
+            offsets, (keys, items) = list_parts(array)
+            key = reshape(keys, type_.key, wanted.key_type)
+            value = reshape(items, type_.value, wanted.item_type)
+            return nested_array(wanted, offsets, [key, value], array.is_null())
+        case _:
+            return _leaf(array, wanted)
+
+
+def struct_children(array: Any) -> list[Any]:
+    """The children of a struct array, each only as long as the array, with their own nulls."""
+    return [array.field(i) for i in range(array.type.num_fields)]
+
+
+def list_parts(array: Any) -> tuple[Any, list[Any]]:
+    """Offsets from zero, and the values they point into: one child of a list, key and item of a map.
+
+    A null list owns no values afterwards, whatever the array kept under it.
+    """
+    if array.null_count:
+        # Arrow may keep values under a null; a copy through `take` drops them.
+        array = array.take(pa.array(range(len(array)), pa.int64())) if _has_hidden_values(array) else array
+    offsets = array.offsets.to_numpy(zero_copy_only=False)
+    start, stop = int(offsets[0]), int(offsets[-1])
+    moved = pa.array(offsets - start, array.offsets.type).cast(pa.int32())
+    children = [array.keys, array.items] if pa.types.is_map(array.type) else [array.values]
+    return moved, [child.slice(start, stop - start) for child in children]
+
+
+def _has_hidden_values(array: Any) -> bool:
+    offsets = array.offsets.to_numpy(zero_copy_only=False)
+    lengths = offsets[1:] - offsets[:-1]
+    nulls = array.is_null().to_numpy(zero_copy_only=False)
+    return bool(lengths[nulls].any())
+
+
+def _leaf(array: Any, target: Any) -> Any:
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if isinstance(target, pa.ExtensionType):
+        return pa.ExtensionArray.from_storage(target, array)
+    if pa.types.is_time64(array.type) and pa.types.is_int64(target):
+        return array.view(target)
+    return _compute.cast(array, target)

@@ -1,0 +1,95 @@
+"""How a table wants its files written: its properties, typed.
+
+Data files and delete files have their own size, row-group size and compression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from skipstone.metadata import properties as p
+from skipstone.metadata.properties import column_property, property_value
+from skipstone.metadata.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteSettings:
+    file_format: str
+    target_file_size_bytes: int
+    row_group_size_bytes: int
+    compression: str
+    compression_level: int | None
+    page_size_bytes: int = 1024 * 1024
+    page_row_limit: int = 20_000
+    page_version: str = "v1"
+    dict_size_bytes: int = 2 * 1024 * 1024
+    orc_stripe_size_bytes: int = 64 * 1024 * 1024
+    orc_compression_strategy: str = "speed"
+    # Bloom filters and switched-off statistics by field id, because names in files may differ.
+    bloom_fpp_by_id: Mapping[int, float] = field(default_factory=dict)
+    bloom_max_bytes: int = 1024 * 1024
+
+
+BLOOM_FPP_DEFAULT = 0.01
+
+
+def data_settings(properties: Mapping[str, str], schema: Schema, *, file_format: str | None = None) -> WriteSettings:
+    """The settings of data files."""
+    chosen = file_format or property_value(properties, p.FILE_FORMAT)
+    compression, level = _compression(properties, chosen, is_delete=False)
+    return WriteSettings(
+        file_format=chosen,
+        target_file_size_bytes=property_value(properties, p.TARGET_FILE_SIZE_BYTES),
+        row_group_size_bytes=property_value(properties, p.PARQUET_ROW_GROUP_SIZE_BYTES),
+        compression=compression,
+        compression_level=level,
+        page_size_bytes=property_value(properties, p.PARQUET_PAGE_SIZE_BYTES),
+        page_row_limit=property_value(properties, p.PARQUET_PAGE_ROW_LIMIT),
+        page_version=property_value(properties, p.PARQUET_PAGE_VERSION),
+        dict_size_bytes=property_value(properties, p.PARQUET_DICT_SIZE_BYTES),
+        orc_stripe_size_bytes=property_value(properties, p.ORC_STRIPE_SIZE_BYTES),
+        orc_compression_strategy=property_value(properties, p.ORC_COMPRESSION_STRATEGY),
+        bloom_fpp_by_id=_bloom(properties, schema),
+        bloom_max_bytes=property_value(properties, p.PARQUET_BLOOM_FILTER_MAX_BYTES),
+    )
+
+
+def delete_settings(properties: Mapping[str, str], *, file_format: str | None = None) -> WriteSettings:
+    """The settings of position and equality delete files."""
+    chosen = file_format or property_value(properties, p.DELETE_FILE_FORMAT)
+    compression, level = _compression(properties, chosen, is_delete=True)
+    return WriteSettings(
+        file_format=chosen,
+        target_file_size_bytes=property_value(properties, p.DELETE_TARGET_FILE_SIZE_BYTES),
+        row_group_size_bytes=property_value(properties, p.DELETE_PARQUET_ROW_GROUP_SIZE_BYTES),
+        compression=compression,
+        compression_level=level,
+    )
+
+
+def _compression(properties: Mapping[str, str], file_format: str, *, is_delete: bool) -> tuple[str, int | None]:
+    match file_format:
+        case "avro":
+            codec = p.DELETE_AVRO_COMPRESSION if is_delete else p.AVRO_COMPRESSION
+            return property_value(properties, codec), property_value(properties, p.AVRO_COMPRESSION_LEVEL)
+        case "orc":
+            return property_value(properties, p.DELETE_ORC_COMPRESSION if is_delete else p.ORC_COMPRESSION), None
+        case _:
+            codec = p.DELETE_PARQUET_COMPRESSION if is_delete else p.PARQUET_COMPRESSION
+            level = p.DELETE_PARQUET_COMPRESSION_LEVEL if is_delete else p.PARQUET_COMPRESSION_LEVEL
+            return property_value(properties, codec), property_value(properties, level)
+
+
+def _bloom(properties: Mapping[str, str], schema: Schema) -> dict[int, float]:
+    found: dict[int, float] = {}
+    prefix = p.PARQUET_BLOOM_FILTER_ENABLED.prefix
+    for key, text in properties.items():
+        if not key.startswith(prefix) or not p.PARQUET_BLOOM_FILTER_ENABLED.value(key, text):
+            continue
+        name = key[len(prefix) :]
+        column = schema.find(name)
+        if column is not None:
+            fpp = column_property(properties, p.PARQUET_BLOOM_FILTER_FPP, name)
+            found[column.id] = BLOOM_FPP_DEFAULT if fpp is None else fpp
+    return found
