@@ -10,13 +10,26 @@ Spec: "Scan Planning".
 
 from __future__ import annotations
 
-from skipstone.errors import InvalidInput
+from typing import Any
+
+import numpy as np
+
+from skipstone.errors import FormatViolation, InvalidInput
 from skipstone.metadata.partitioning import PartitionSpec
+from skipstone.metadata.projection import Projection
 from skipstone.metadata.schema import Schema
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import Predicate
+from skipstone.predicate.nodes import Predicate, field_ids
 from skipstone.predicate.project import project_inclusive, project_strict
+from skipstone.zones.arrow import pa, pc
+from skipstone.zones.build.file_bytes import FileBytes
+from skipstone.zones.build.footers import from_parquet_footer
+from skipstone.zones.build.pages import PageZones, from_page_index
+from skipstone.zones.build.parquet_columns import StoredColumn, parquet_columns
+from skipstone.zones.build.parquet_structures import read_footer
+from skipstone.zones.chunks import ChunkProver
 from skipstone.zones.judge import prove
+from skipstone.zones.row_ranges import Ranges, as_ranges, row_ranges
 from skipstone.zones.verdict import Proofs, intersected
 from skipstone.zones.zone_map import ZoneMap
 
@@ -58,3 +71,56 @@ def prove_files(
     if not parts:
         raise InvalidInput("Cannot judge files: expected zones from their metrics or partition tuples, got none.")
     return intersected(parts)
+
+
+def prove_row_groups(
+    predicate: Predicate,
+    metadata: Any,
+    projection: Projection,
+    *,
+    file: FileBytes | None = None,
+    float_order: FloatOrder = FloatOrder.SPARK,
+) -> Proofs:
+    """What a Parquet file proves about its row groups: statistics, then dictionaries and Bloom filters.
+
+    `metadata` is pyarrow's `FileMetaData`, `projection` says where the columns of the predicate are in the file. Only
+    row groups that statistics leave undecided cost a look at dictionaries and filters, and only if `file` is given.
+    """
+    wanted = field_ids(predicate)
+    zones = from_parquet_footer(metadata, projection, field_ids=wanted)
+    proofs = prove(predicate, zones, float_order)
+    undecided = pc.invert(pc.or_(proofs.none, proofs.every))
+    if file is None or not pc.any(undecided).as_py():
+        return proofs
+    columns = {i: c for i, c in parquet_columns(metadata.schema, projection).items() if i in wanted}
+    chunks = ChunkProver(file, columns, zones, float_order)
+    numbers = np.flatnonzero(undecided.to_numpy(zero_copy_only=False))
+    deeper = chunks.prove(predicate, numbers)
+    none, every = (p.to_numpy(zero_copy_only=False).copy() for p in (proofs.none, proofs.every))
+    none[numbers] = deeper.none.to_numpy(zero_copy_only=False)
+    every[numbers] = deeper.every.to_numpy(zero_copy_only=False)
+    return Proofs(pa.array(none), pa.array(every))
+
+
+def page_ranges(
+    predicate: Predicate,
+    metadata: Any,
+    projection: Projection,
+    row_group: int,
+    file: FileBytes,
+    float_order: FloatOrder = FloatOrder.SPARK,
+) -> Ranges:
+    """The rows of a row group, counted from its start, that lie in pages with possible matches."""
+    num_rows = metadata.row_group(row_group).num_rows
+    try:
+        footer = read_footer(file)
+    except FormatViolation:
+        return as_ranges([(0, num_rows)])
+    wanted = field_ids(predicate)
+    pages: dict[int, PageZones] = {}
+    for field_id, column in parquet_columns(metadata.schema, projection).items():
+        if field_id in wanted and isinstance(column, StoredColumn):
+            found = from_page_index(file, footer, row_group, column)
+            if found is not None:
+                pages[field_id] = found
+    return row_ranges(predicate, pages, num_rows, float_order)

@@ -40,19 +40,21 @@ def from_parquet_footer(metadata: Any, projection: Projection, *, field_ids: Col
             continue
         match column:
             case ConstantColumn():
-                columns[field_id] = _constant(column, row_count)
+                columns[field_id] = constant_column(column, row_count)
             case StoredColumn():
                 columns[field_id] = _stored(column, groups, row_count)
     return ZoneMap(num_zones=len(groups), row_count=row_count, columns=columns)
 
 
-def _constant(column: ConstantColumn, row_count: Counts) -> ColumnFacts:
+def constant_column(column: ConstantColumn, row_count: Counts) -> ColumnFacts:
+    """Facts of a column that the file does not store."""
     if column.value is not None and isinstance(column.type, GeometryType | GeographyType | VariantType):
         return ColumnFacts(type=column.type)
     facts = constant_facts(column.type, _scalar(column), row_count)
     if column.is_nested and column.value is not None:
         # A row whose struct is null has null here, and nobody counted those.
-        return facts.forget("null_count", "value_count", "nan_count")
+        is_nan = column.value != column.value
+        return facts.forget("null_count", "value_count", *(["nan_count"] if is_nan else []))
     return facts
 
 

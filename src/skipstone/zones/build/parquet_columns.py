@@ -128,17 +128,18 @@ def _columns(source: Source, siblings: list[_Leaves], schema: Any, *, is_nested:
             for child in fields:
                 yield from _columns(child, inside, schema, is_nested=True)
         case PartitionConstant(field=field, value=value) | DefaultValue(field=field, value=value):
-            yield from _constants(field, value, is_nested=is_nested)
+            yield from constant_columns(field, value, is_nested=is_nested)
         case NullValue(field=field):
-            yield from _constants(field, None, is_nested=is_nested)
+            yield from constant_columns(field, None, is_nested=is_nested)
         case _:
             return
 
 
-def _constants(field: Field, value: Value, *, is_nested: bool) -> Iterator[ConstantColumn]:
+def constant_columns(field: Field, value: Value, *, is_nested: bool) -> Iterator[ConstantColumn]:
+    """The primitive columns in a field that the file does not store."""
     if isinstance(field.type, StructType):
         for child in field.type.fields:
-            yield from _constants(child, None if value is None else value.get(child.id), is_nested=is_nested)
+            yield from constant_columns(child, None if value is None else value.get(child.id), is_nested=is_nested)
     elif _is_judged(field.type):
         assert isinstance(field.type, PrimitiveType)
         yield ConstantColumn(field_id=field.id, type=field.type, value=value, is_nested=is_nested)
@@ -174,6 +175,16 @@ def table_values(column: StoredColumn, raw: Sequence[Any], *, where: str = "colu
         return _as_bounds(column, stored_array(column, raw), where)
     except (FormatViolation, pa.ArrowException, ValueError, OverflowError, TypeError):
         return pa.concat_arrays([_one(column, value, where) for value in raw] or [_nothing(column)[:0]])
+
+
+def read_values(column: StoredColumn, raw: Sequence[Any], *, where: str) -> Array:
+    """The same for values, not bounds: NaN is kept, and a value that cannot be read is a violation."""
+    try:
+        return _as_values(column, stored_array(column, raw), where)
+    except (pa.ArrowException, ValueError, OverflowError, TypeError) as error:
+        if isinstance(error, FormatViolation):
+            raise
+        raise FormatViolation(f"Invalid {where}: expected values of {column.type}, got: {error}.") from error
 
 
 def _one(column: StoredColumn, value: Any, where: str) -> Array:
@@ -239,11 +250,17 @@ def _decimals(unscaled: Sequence[int | None], t: Any) -> Array:
 
 
 def _as_bounds(column: StoredColumn, array: Array, where: str) -> Array:
+    bounds = _as_values(column, array, where)
+    return pc.if_else(pc.is_nan(bounds), pa.scalar(None, bounds.type), bounds) if _is_float(bounds) else bounds
+
+
+def _is_float(array: Array) -> bool:
+    return bool(pa.types.is_floating(array.type))
+
+
+def _as_values(column: StoredColumn, array: Array, where: str) -> Array:
     converted = convert_array(array, column.type, where=where)
     if isinstance(converted, pa.ExtensionArray):
         converted = converted.storage
     wanted = bound_type(column.type)
-    bounds = converted if converted.type == wanted else pc.cast(converted, wanted)
-    if pa.types.is_floating(wanted):
-        bounds = pc.if_else(pc.is_nan(bounds), pa.scalar(None, wanted), bounds)
-    return bounds
+    return converted if converted.type == wanted else pc.cast(converted, wanted)

@@ -41,6 +41,11 @@ def from_partitions(
     return ZoneMap(num_zones=len(partition), row_count=_counts(len(partition), 1), columns=columns)
 
 
+def one_value_zones(field_id: int, type_: PrimitiveType, values: Array) -> ZoneMap:
+    """One zone of one row for each value of one column."""
+    return ZoneMap(num_zones=len(values), row_count=_counts(len(values), 1), columns={field_id: _facts(values, type_)})
+
+
 def _facts(values: Array, type_: PrimitiveType) -> ColumnFacts:
     count = len(values)
     bounds, nans = values, _counts(count, 0)
