@@ -51,6 +51,10 @@ class LocalStorage:
             return pa.OSFile(local_path(path), "rb")
         except _ABSENT:
             raise missing(path) from None
+        except OSError as error:
+            if Path(local_path(path)).is_dir():
+                raise missing(path) from error
+            raise
 
     def size(self, path: str) -> int:
         file = Path(local_path(path))
@@ -114,8 +118,10 @@ class LocalStorage:
             directory, location = waiting.pop()
             for entry in _entries(directory):
                 path = join(location, entry.name)
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append((entry.path, path))
+                if entry.is_dir():
+                    # What a link leads to is not under this directory, and may lead back.
+                    if not entry.is_symlink():
+                        waiting.append((entry.path, path))
                     continue
                 # A file may be deleted while the listing runs.
                 with suppress(FileNotFoundError):

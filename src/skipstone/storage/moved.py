@@ -14,7 +14,7 @@ from typing import NoReturn
 import pyarrow as pa
 
 from skipstone.errors import Unsupported
-from skipstone.storage.paths import FILE, absolute_location, local_path, scheme_of
+from skipstone.storage.paths import absolute_location, canonical
 from skipstone.storage.protocol import Child, FileInfo, Storage
 
 
@@ -23,7 +23,7 @@ class MovedStorage:
 
     def __init__(self, storage: Storage, moved: Mapping[str, str]) -> None:
         self._storage = storage
-        pairs = {_canonical(old).rstrip("/"): absolute_location(new) for old, new in moved.items()}
+        pairs = {canonical(old).rstrip("/"): absolute_location(new) for old, new in moved.items()}
         self._moved = sorted(pairs.items(), key=lambda pair: -len(pair[0]))
 
     def __repr__(self) -> str:
@@ -78,15 +78,11 @@ class MovedStorage:
 
     def where(self, path: str) -> str:
         """Where the file of a location in the metadata is now."""
-        known = _canonical(path)
+        known = canonical(path)
         for old, new in self._moved:
             if known == old or known.startswith(old + "/"):
                 return new + known[len(old) :]
         return path
-
-
-def _canonical(location: str) -> str:
-    return local_path(location) if scheme_of(location) == FILE else location
 
 
 def _refuse(path: str) -> NoReturn:

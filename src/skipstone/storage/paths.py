@@ -53,6 +53,11 @@ def local_path(location: str) -> str:
     return path
 
 
+def canonical(location: str) -> str:
+    """One spelling for `/a`, `file:/a` and `file:///a`; other locations as they are."""
+    return local_path(location) if scheme_of(location) == FILE else location
+
+
 def absolute_location(location: str) -> str:
     """A caller's location made absolute, without a trailing slash: relative paths count from the working directory."""
     if not location:
