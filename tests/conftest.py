@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.support.golden import golden_root
+from tests.support.postgres import MISSING as NO_POSTGRES
+from tests.support.postgres import Postgres, PostgresUnavailable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +43,23 @@ def iceberg_java(iceberg_warehouse: Path) -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A running PostgreSQL server; skips when none is installed."""
+    try:
+        server = Postgres()
+    except PostgresUnavailable as e:
+        pytest.skip(str(e))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def postgres_uri(postgres: Postgres) -> str:
+    """The URI of a new empty PostgreSQL database."""
+    return postgres.create_database()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All tests with a JVM run in one worker: one session serves them all."""
@@ -55,7 +74,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_terminal_summary(terminalreporter: Any) -> Iterator[None]:
     """After all other summaries, so that it cannot be overlooked."""
     yield
-    skipped = [r for r in terminalreporter.stats.get("skipped", []) if NO_RUNTIME in str(r.longrepr)]
-    if skipped:
-        text = f"{len(skipped)} conformance tests skipped: {NO_RUNTIME}"
-        terminalreporter.write_sep("!", text, red=True, bold=True)
+    for kind, reason in (("conformance", NO_RUNTIME), ("database", NO_POSTGRES)):
+        skipped = [r for r in terminalreporter.stats.get("skipped", []) if reason in str(r.longrepr)]
+        if skipped:
+            text = f"{len(skipped)} {kind} tests skipped: {reason}"
+            terminalreporter.write_sep("!", text, red=True, bold=True)
