@@ -1,0 +1,49 @@
+"""Append: data files come, nothing goes. It contradicts nothing and can always be applied.
+
+A merging append keeps the number of manifests small; a fast append never rewrites one.
+
+Spec: "Commit Conflict Resolution and Retry", "Snapshots".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skipstone.commit.context import CommitContext
+from skipstone.commit.producer import Effect, Plan, SnapshotChange
+from skipstone.errors import InvalidInput
+from skipstone.metadata.snapshots import Operation
+from skipstone.metadata.table_metadata import TableMetadata
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Append(SnapshotChange):
+    """Add data files: a table of data-file columns and `spec_id`."""
+
+    files: pa.Table
+    is_fast: bool = False
+
+    @property
+    def operation(self) -> str:
+        return "append"
+
+    def plan(self, current: TableMetadata, context: CommitContext) -> Plan:
+        refuse_deletes(self.files, self.operation)
+        return Plan(added=self.files, merges=not self.is_fast)
+
+    def kind(self, effect: Effect) -> Operation:
+        return Operation.APPEND
+
+
+def refuse_deletes(files: pa.Table | None, operation: str) -> None:
+    """Only row deltas add delete files."""
+    if files is None or "content" not in files.column_names or files.num_rows == 0:
+        return
+    most = pc.max(files.column("content")).as_py()
+    if most:
+        raise InvalidInput(
+            f"Cannot {operation} delete files: expected content 0 (data), got {most}. Commit a row delta instead."
+        )

@@ -1,0 +1,54 @@
+"""Entries become stored manifests: one, or several where one would grow far beyond the target size.
+
+Spec: "Manifests"; table property `commit.manifest.target-size-bytes`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from skipstone.commit.manifests import partition_type_of
+from skipstone.commit.staging import Staging
+from skipstone.metadata.manifest import ManifestContent, ManifestFile
+from skipstone.metadata.manifest_write import WrittenManifest, write_manifest
+from skipstone.metadata.partitioning import PartitionSpec
+from skipstone.metadata.properties import MANIFEST_TARGET_SIZE_BYTES, property_value
+from skipstone.metadata.table_metadata import TableMetadata
+
+# So many entries tell how large a manifest of more will be.
+_SAMPLE_ENTRIES: Final = 1_000
+
+
+def store_entries(
+    entries: pa.Table,
+    *,
+    spec: PartitionSpec,
+    content: ManifestContent,
+    metadata: TableMetadata,
+    staging: Staging,
+    snapshot_id: int,
+) -> list[ManifestFile]:
+    """Write entries of one spec and content, in order."""
+
+    def write(piece: pa.Table) -> WrittenManifest:
+        return write_manifest(
+            piece,
+            format_version=metadata.format_version,
+            schema=metadata.current_schema,
+            spec=spec,
+            content=content,
+            snapshot_id=snapshot_id,
+            partition_type=partition_type_of(metadata, spec),
+        )
+
+    step = entries.num_rows
+    if step > 2 * _SAMPLE_ENTRIES:
+        size = len(write(entries.slice(0, _SAMPLE_ENTRIES)).data)
+        size_max = property_value(metadata.properties, MANIFEST_TARGET_SIZE_BYTES)
+        step = max(_SAMPLE_ENTRIES, size_max * _SAMPLE_ENTRIES // size)
+    return [
+        staging.store_manifest(write(entries.slice(at, step)), metadata, snapshot_id=snapshot_id)
+        for at in range(0, entries.num_rows, max(step, 1))
+    ]
