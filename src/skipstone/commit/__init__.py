@@ -6,14 +6,18 @@ from skipstone.commit.context import Change, CommitContext
 from skipstone.commit.delete import Delete
 from skipstone.commit.outcome import Committed, Outcome, Rejected, Unknown
 from skipstone.commit.overwrite import Overwrite, ReplacePartitions
+from skipstone.commit.refs import ChangeMetadata, RemoveRef, RemoveSnapshots, SetRef
 from skipstone.commit.replace import Replace
 from skipstone.commit.retry import Timing
 from skipstone.commit.row_delta import RowDelta
+from skipstone.commit.settings import SetLocation, UpdateProperties, UpdateStatistics, UpgradeFormat
+from skipstone.commit.structure import UpdateSchema, UpdateSortOrder, UpdateSpec
 from skipstone.commit.transaction import Transaction, commit
 
 __all__ = [
     "Append",
     "Change",
+    "ChangeMetadata",
     "CommitContext",
     "Committed",
     "Delete",
@@ -21,11 +25,21 @@ __all__ = [
     "Outcome",
     "Overwrite",
     "Rejected",
+    "RemoveRef",
+    "RemoveSnapshots",
     "Replace",
     "ReplacePartitions",
     "RowDelta",
+    "SetLocation",
+    "SetRef",
     "Timing",
     "Transaction",
     "Unknown",
+    "UpdateProperties",
+    "UpdateSchema",
+    "UpdateSortOrder",
+    "UpdateSpec",
+    "UpdateStatistics",
+    "UpgradeFormat",
     "commit",
 ]
