@@ -162,12 +162,13 @@ def _text_keys(texts: Array, prefix: bytes) -> Keys:
     _, offsets_buffer, data_buffer = raw.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[raw.offset : raw.offset + len(raw) + 1]
     lengths = np.diff(offsets) - len(prefix)
+    begin, end = int(offsets[0]), int(offsets[-1])
     # Eight more bytes, so that the last texts can be read past their end.
-    data = np.empty(int(offsets[-1]) + 8, np.uint8)
-    data[:-8] = np.frombuffer(data_buffer, np.uint8, int(offsets[-1])) if offsets[-1] else 0
-    data[-8:] = 0
+    data = np.zeros(end - begin + 8, np.uint8)
+    if end > begin:
+        data[:-8] = np.frombuffer(data_buffer, np.uint8, end - begin, begin)
     windows = np.ndarray(len(data) - 7, ">u8", data, strides=(1,))
-    starts = np.minimum(offsets[:-1] + len(prefix), len(windows) - 1)
+    starts = np.minimum(offsets[:-1] + (len(prefix) - begin), len(windows) - 1)
     kept = np.clip(lengths, 0, KEY_BYTES)
     keys: npt.NDArray[np.uint64] = windows[starts].astype(np.uint64) & _MASKS[kept]
     keys |= (np.clip(lengths, 0, KEY_BYTES + 1) + 1).astype(np.uint64)

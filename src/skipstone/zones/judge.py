@@ -34,9 +34,9 @@ from skipstone.predicate.nodes import (
     Unknown,
     column_of,
 )
-from skipstone.zones.arrow import Bits, Counts, certain, has_any, pc
+from skipstone.zones.arrow import Bits, certain, has_any, pc
 from skipstone.zones.bounds import Between
-from skipstone.zones.kinds import Kinds, known_counts
+from skipstone.zones.kinds import Kinds
 from skipstone.zones.ordinary import judge_ordinary
 from skipstone.zones.terms import facts_of_term
 from skipstone.zones.verdict import Proofs, Verdict, both, constant, either
@@ -50,9 +50,10 @@ def judge(predicate: Predicate, zones: ZoneMap, float_order: FloatOrder = FloatO
 
 def prove(predicate: Predicate, zones: ZoneMap, float_order: FloatOrder = FloatOrder.SPARK) -> Proofs:
     """The same as bitmaps, for callers that combine proofs of several levels."""
-    rows = known_counts(zones.row_count)
-    proofs = _prove(predicate, _Case(zones, rows, float_order))
-    return proofs if rows is None else Proofs(pc.or_(proofs.none, certain(pc.equal(rows, 0))), proofs.every)
+    proofs = _prove(predicate, _Case(zones, float_order))
+    if zones.row_count is None:
+        return proofs
+    return Proofs(pc.or_(proofs.none, certain(pc.equal(zones.row_count, 0))), proofs.every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,6 @@ class _Case:
     """Zones being judged, with what has been derived about their terms so far: leaves often share a column."""
 
     zones: ZoneMap
-    row_count: Counts | None
     float_order: FloatOrder
     terms: dict[Term, tuple[Between, Kinds] | None] = field(default_factory=dict)
 
@@ -76,7 +76,7 @@ class _Case:
             # Facts of another type, from before a promotion, do not compare with the literals.
             return None
         facts = facts_of_term(term, source)
-        kinds = Kinds(facts, self.row_count, self.zones.num_zones, is_nested=column.is_nested)
+        kinds = Kinds(facts, self.zones, is_nested=column.is_nested)
         return Between.of(facts), kinds
 
 

@@ -1,8 +1,8 @@
 """Which kinds of values a column is proven to lack, zone by zone, from its counts.
 
 The rows of a zone fall into three kinds by the value of a column: null, NaN, and ordinary values, which the bounds
-enclose. Negative counts are unknown (other writers use -1), and counts that contradict each other prove nothing. Each
-proof is made when it is first asked for.
+enclose. Counts that cannot all be right, negative ones among them (other writers use -1), prove nothing. Each proof is
+made when it is first asked for.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from __future__ import annotations
 from functools import cached_property
 
 from skipstone.metadata.types import DoubleType, FloatType
-from skipstone.zones.arrow import Bits, Counts, certain, has_any, pa, pc
+from skipstone.zones.arrow import Bits, Counts, certain, has_any, pc
 from skipstone.zones.verdict import bits
-from skipstone.zones.zone_map import ColumnFacts
+from skipstone.zones.zone_map import ColumnFacts, ZoneMap
 
 
 class Kinds:
-    """Proofs of absence for one column, or for a term of it. `row_count` has been through `known_counts`."""
+    """Proofs of absence for one column, or for a term of it."""
 
-    def __init__(self, facts: ColumnFacts, row_count: Counts | None, num_zones: int, *, is_nested: bool) -> None:
-        self._facts = facts
-        self._rows = row_count
-        self._num_zones = num_zones
+    def __init__(self, facts: ColumnFacts, zones: ZoneMap, *, is_nested: bool) -> None:
+        self._nulls = facts.null_count
+        self._nans = facts.nan_count
+        self._own_values = facts.value_count
+        self._rows = zones.row_count
+        self._num_zones = zones.num_zones
         self._is_nested = is_nested
         self.is_float = isinstance(facts.type, FloatType | DoubleType)
 
@@ -55,9 +57,13 @@ class Kinds:
     def _odd(self) -> Bits:
         """Counts that cannot all be right."""
         too_many = pc.greater if self._is_nested else pc.not_equal  # a null parent leaves values out, nothing adds any
-        odd = [_test(pc.greater, self._nulls, self._values), _test(too_many, self._own_values, self._rows)]
+        odd = [
+            _test(pc.less, self._nulls, 0),
+            _test(pc.greater, self._nulls, self._values),
+            _test(too_many, self._own_values, self._rows),
+        ]
         if self.is_float:
-            odd.append(_test(pc.less, self._non_null, self._nans))
+            odd += [_test(pc.less, self._nans, 0), _test(pc.less, self._non_null, self._nans)]
         found = self._no
         for test in odd:
             found = found if test is None else pc.or_(found, certain(test))
@@ -74,18 +80,6 @@ class Kinds:
         return bits(self._num_zones, False)
 
     @cached_property
-    def _nulls(self) -> Counts | None:
-        return known_counts(self._facts.null_count)
-
-    @cached_property
-    def _nans(self) -> Counts | None:
-        return known_counts(self._facts.nan_count)
-
-    @cached_property
-    def _own_values(self) -> Counts | None:
-        return known_counts(self._facts.value_count)
-
-    @cached_property
     def _values(self) -> Counts | None:
         """How many values there are at most: where the column's own count is unknown, one a row."""
         own, rows = self._own_values, self._rows
@@ -96,13 +90,6 @@ class Kinds:
     @cached_property
     def _non_null(self) -> Counts | None:
         return _test(pc.subtract, self._values, self._nulls)
-
-
-def known_counts(counts: Counts | None) -> Counts | None:
-    """Counts with negative ones made unknown."""
-    if counts is None or (pc.min(counts).as_py() or 0) >= 0:
-        return counts
-    return pc.if_else(pc.less(counts, 0), pa.scalar(None, counts.type), counts)
 
 
 def _test(operation: object, left: Counts | None, right: Counts | int | None) -> Bits | None:

@@ -220,19 +220,18 @@ class _Absent(NamedTuple):
 
 
 def _absent(facts: OneColumn, row_count: int | None, *, is_nested: bool) -> _Absent:
-    nulls, nans, own, rows = (
-        None if count is not None and count < 0 else count
-        for count in (facts.null_count, facts.nan_count, facts.value_count, row_count)
-    )
+    nulls, nans, own, rows = facts.null_count, facts.nan_count, facts.value_count, row_count
     is_float = _is_float(facts.type)
     values = rows if own is None else own
-    if own is not None and rows is not None and (own > rows or (own < rows and not is_nested)):
-        return _Absent(False, not is_float, False)
+    odd = nulls is not None and nulls < 0
+    if own is not None and rows is not None:
+        odd = odd or own > rows or (own < rows and not is_nested)
     if nulls is not None and values is not None:
-        if nulls > values:
-            return _Absent(False, not is_float, False)
-        if is_float and nans is not None and nulls + nans > values:
-            return _Absent(False, False, False)
+        odd = odd or nulls > values
+    if is_float and nans is not None:
+        odd = odd or nans < 0 or (nulls is not None and values is not None and nulls + nans > values)
+    if odd:
+        return _Absent(ordinary=False, nan=not is_float, null=False)
     all_null = nulls is not None and nulls == values
     all_nan = is_float and None not in (nulls, nans, values) and nulls + nans == values  # type: ignore[operator]
     no_null = nulls == 0
