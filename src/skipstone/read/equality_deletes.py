@@ -1,0 +1,153 @@
+"""Rows deleted by value.
+
+A row is deleted if its values equal all delete columns of one key. Null equals null, NaN equals NaN, and -0.0 differs
+from 0.0: keys are compared as what is stored, not as SQL compares.
+
+Spec: "Equality Delete Files".
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow
+import pyarrow.compute
+
+from skipstone.errors import FormatViolation
+from skipstone.metadata.arrow_types import to_arrow_type
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.types import Field, PrimitiveType, StructType
+from skipstone.plan.scan import ScanPlan
+from skipstone.predicate.arrow_columns import TermValues, column_paths
+from skipstone.predicate.nodes import Column
+from skipstone.read.whole_file import project_file
+from skipstone.storage.protocol import Storage
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+
+
+class EqualityDeletes:
+    """The keys of a plan's equality delete files, each read once."""
+
+    def __init__(self, plan: ScanPlan, storage: Storage) -> None:
+        self._deletes: Any = plan.deletes
+        self._metadata = plan.metadata
+        self._storage = storage
+        self._keys: dict[int, list[Any]] = {}
+        self._lock = Lock()
+
+    def field_ids(self, delete_rows: list[int]) -> list[int]:
+        """The delete columns of the given rows of the plan's deletes."""
+        return sorted({i for row in delete_rows for i in self._ids(row)})
+
+    def deleted(self, batch: Any, delete_rows: list[int]) -> npt.NDArray[np.bool_]:
+        """Which rows of a batch, which has the delete columns, are deleted."""
+        gone = np.zeros(batch.num_rows, bool)
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for row in delete_rows:
+            groups.setdefault(self._ids(row), []).append(row)
+        for ids, rows in groups.items():
+            columns = [_plain(column_of(batch, key_field(i, self._metadata))) for i in ids]
+            keys = [self._load(row) for row in rows]
+            gone |= _among(columns, [pa.concat_arrays([k[place] for k in keys]) for place in range(len(ids))])
+        return gone
+
+    def _ids(self, row: int) -> tuple[int, ...]:
+        ids = self._deletes.column("equality_ids")[row].as_py()
+        if not ids:
+            path = self._deletes.column("file_path")[row].as_py()
+            raise FormatViolation(f"Invalid equality delete file {path}: expected equality_ids, got none.")
+        return tuple(sorted(ids))
+
+    def _load(self, row: int) -> list[Any]:
+        """The key columns of a delete file, in the order of their ids."""
+        with self._lock:
+            if row not in self._keys:
+                self._keys[row] = self._read(row)
+            return self._keys[row]
+
+    def _read(self, row: int) -> list[Any]:
+        fields = [key_field(i, self._metadata) for i in self._ids(row)]
+        wanted = StructType(tuple(_top_level(f, self._metadata) for f in fields))
+        wanted = StructType(tuple({f.id: f for f in wanted.fields}.values()))
+        path = self._deletes.column("file_path")[row].as_py()
+        file_format = self._deletes.column("file_format")[row].as_py()
+        batches = [b for _, b in project_file(self._storage, path, file_format, wanted)]
+        return [
+            pa.concat_arrays([_plain(column_of(b, f)) for b in batches]) if batches else _plain(_no_values(f))
+            for f in fields
+        ]
+
+
+def key_field(field_id: int, metadata: TableMetadata) -> Field:
+    """A delete column by id; a dropped one is still used, as the newest schema that has it types it."""
+    return _schema_with(field_id, metadata).field(field_id)
+
+
+def _schema_with(field_id: int, metadata: TableMetadata) -> Schema:
+    for schema in (metadata.current_schema, *reversed(metadata.schemas)):
+        if schema.find(field_id) is not None:
+            return schema
+    raise FormatViolation(f"Invalid equality_ids: expected columns of the table, got id {field_id}, which never was.")
+
+
+def _top_level(field: Field, metadata: TableMetadata) -> Field:
+    """The column a delete column lies in, reduced to what leads to it."""
+    schema = _schema_with(field.id, metadata)
+    return schema.select([schema.name_of(field.id)]).fields[0]
+
+
+def key_columns(field_ids: list[int], metadata: TableMetadata) -> list[Field]:
+    """The top-level fields that hold the given delete columns."""
+    found = {}
+    for i in field_ids:
+        top = next(iter(reversed([*_schema_with(i, metadata).ancestors(i)])), None)
+        field = top or key_field(i, metadata)
+        found[field.id] = field
+    return list(found.values())
+
+
+def column_of(batch: Any, field: Field) -> Any:
+    """A delete column of a batch by field id, null under null structs."""
+    assert isinstance(field.type, PrimitiveType)
+    term = Column(field_id=field.id, type=field.type, name=field.name)
+    return TermValues(batch, column_paths(batch.schema)).array(term)
+
+
+def _no_values(field: Field) -> Any:
+    return pa.array([], to_arrow_type(field.type))
+
+
+def _plain(values: Any) -> Any:
+    """Values that Arrow's hashing compares by their bits."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    if pa.types.is_floating(values.type):
+        canonical = pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), values.type), values)
+        return canonical.view(pa.int32() if values.type == pa.float32() else pa.int64())
+    return values
+
+
+def _among(columns: list[Any], keys: list[Any]) -> npt.NDArray[np.bool_]:
+    """Which rows are, in all columns, equal to one of the keys."""
+    row_codes = np.zeros(len(columns[0]), np.int64)
+    key_codes = np.zeros(len(keys[0]), np.int64)
+    found = np.ones(len(columns[0]), bool)
+    for column, key in zip(columns, keys, strict=True):
+        distinct = pc.unique(key)
+        at = pc.index_in(column, value_set=distinct)
+        found &= at.is_valid().to_numpy(zero_copy_only=False)
+        width = len(distinct) + 1
+        row_codes = row_codes * width + pc.fill_null(at, 0).to_numpy(zero_copy_only=False)
+        key_codes = key_codes * width + pc.index_in(key, value_set=distinct).to_numpy(zero_copy_only=False)
+        # Codes are renumbered after each column, so that they never grow beyond their type.
+        both = np.unique(np.concatenate((row_codes, key_codes)), return_inverse=True)[1]
+        row_codes, key_codes = both[: len(row_codes)], both[len(row_codes) :]
+    return found & np.isin(row_codes, key_codes)
