@@ -69,7 +69,7 @@ def matches(
 
     `paths` says where the columns are; without it, the field ids in the batch's schema do (see `column_paths`).
     """
-    wanted = normalise(predicate)
+    wanted = normalise(predicate, float_order)
     places = column_paths(batch.schema) if paths is None else paths
     parts = batch.to_batches() if isinstance(batch, pyarrow.Table) else [batch]
     found = [_matches(wanted, TermValues(part, places), float_order) for part in parts]

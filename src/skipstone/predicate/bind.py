@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from skipstone.errors import InvalidInput, NotFound, what_exists
@@ -25,6 +26,7 @@ from skipstone.metadata.types import (
     UnknownType,
     VariantType,
 )
+from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.like import simplify_like
 from skipstone.predicate.literals import Above, Below, Fit, JsonLiteral, LiteralMismatch, Place, fit
 from skipstone.predicate.nodes import (
@@ -58,22 +60,37 @@ from skipstone.predicate.nodes import (
 from skipstone.predicate.normalise import normalise
 
 
-def bind(predicate: Predicate, schema: Schema, *, table: str = "the table", case_sensitive: bool = True) -> Predicate:
-    """The predicate over field ids and typed values, normalised and folded."""
+def bind(
+    predicate: Predicate,
+    schema: Schema,
+    *,
+    table: str = "the table",
+    case_sensitive: bool = True,
+    float_order: FloatOrder = FloatOrder.SPARK,
+) -> Predicate:
+    """The predicate over field ids and typed values, normalised and folded, for rows compared in a float order."""
 
-    def bind_leaf(leaf: Leaf) -> Predicate:
-        term = _bind_term(leaf.term, schema, table, case_sensitive)
-        try:
-            return _fold(leaf, term, schema)
-        except LiteralMismatch as mismatch:
-            column = column_of(term)
-            assert isinstance(column, Column)
-            raise InvalidInput(
-                f"Cannot bind predicate {leaf}: field {column.field_id} '{column.name}' is "
-                f"{term_type(term)}, {mismatch}"
-            ) from mismatch
+    def find(leaf: Leaf) -> Predicate:
+        return replace(leaf, term=_bind_term(leaf.term, schema, table, case_sensitive))
 
-    return normalise(map_leaves(normalise(predicate), bind_leaf))
+    try:
+        found = map_leaves(predicate, find)
+        return normalise(map_leaves(normalise(found, float_order), lambda leaf: _bind_literals(leaf, schema)))
+    except RecursionError:
+        raise InvalidInput("Cannot bind the predicate: it is nested too deeply. Write long OR chains as IN.") from None
+
+
+def _bind_literals(leaf: Leaf, schema: Schema) -> Predicate:
+    term = leaf.term
+    assert not isinstance(term, Ref)
+    try:
+        return _fold(leaf, term, schema)
+    except LiteralMismatch as mismatch:
+        column = column_of(term)
+        assert isinstance(column, Column)
+        raise InvalidInput(
+            f"Cannot bind predicate {leaf}: field {column.field_id} '{column.name}' is {term_type(term)}, {mismatch}"
+        ) from mismatch
 
 
 def _bind_term(term: Term, schema: Schema, table: str, case_sensitive: bool) -> Column | Transformed | VariantGet:

@@ -323,9 +323,9 @@ def map_leaves(predicate: Predicate, change: Callable[[Leaf], Predicate]) -> Pre
     """The same tree with every leaf replaced, and constants folded on the way up."""
     match predicate:
         case And(children):
-            return and_(*(map_leaves(c, change) for c in children))
+            return and_(*[map_leaves(c, change) for c in children])
         case Or(children):
-            return or_(*(map_leaves(c, change) for c in children))
+            return or_(*[map_leaves(c, change) for c in children])
         case Not(child):
             return Not(map_leaves(child, change))
         case AlwaysTrue() | AlwaysFalse() | Unknown():
