@@ -56,18 +56,25 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture
 def postgres_uri(postgres: Postgres) -> str:
-    """The URI of a new empty PostgreSQL database."""
-    return postgres.create_database()
+    """The URI of a new empty schema in PostgreSQL."""
+    return postgres.create_schema()
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests with a JVM run in one worker: one session serves them all."""
+    """Whoever asks for the session with Iceberg's runtime has the mark, so that `-m` can leave it out."""
     for item in items:
         if "iceberg_java" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.iceberg_java)
-        if item.get_closest_marker("iceberg_java") or item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("jvm"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """All tests with a JVM run in one worker: one session serves them all."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from tests.support.one_jvm import OneJvmScheduling  # late: without xdist there is nothing to schedule
+
+    return OneJvmScheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -198,6 +198,12 @@ class FilesystemCatalog:
                 f"Cannot commit to {display(identifier)}: expected current metadata {base.metadata_location}, "
                 f"got {got}. Nothing was published. Retry is safe."
             )
+        # After a drop the same name may hold another table.
+        if self._store.load(now, table=display(identifier)) != base.metadata:
+            raise CommitRejected(
+                f"Cannot commit to {display(identifier)}: expected {now} as it was loaded, got another content, the "
+                f"table was replaced. Nothing was published. Load the table again."
+            )
 
     def _check_place(self, identifier: Identifier, metadata: TableMetadata) -> None:
         place = self.default_location(identifier)
