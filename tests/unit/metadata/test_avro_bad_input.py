@@ -112,6 +112,27 @@ def test_a_bomb_of_list_items_stops_at_the_cap() -> None:
         decode(parse_container(data, source="a.avro", caps=Caps(inflated_bytes_max=1_000_000)))
 
 
+def test_nulls_that_stand_for_many_columns_stop_at_the_cap() -> None:
+    wide = {"type": "record", "name": "w", "fields": [{"name": f"c{i}", "type": "long"} for i in range(1000)]}
+    data = container(record(["null", wide]), [(2000, bytes(2000))])
+    table = decode(parse_container(data, source="a.avro"))
+    assert table.column(0).null_count == 2000
+    with pytest.raises(
+        FormatViolation, match="expected records that take at most 9999999 bytes when decoded, got more"
+    ):
+        decode(parse_container(data, source="a.avro", caps=Caps(decoded_bytes_max=9_999_999)))
+
+
+def test_list_items_that_stand_for_many_columns_stop_at_the_cap() -> None:
+    wide = {"type": "record", "name": "w", "fields": [{"name": f"c{i}", "type": "long"} for i in range(1000)]}
+    schema = record({"type": "array", "items": ["null", wide]})
+    data = container(schema, [(1, zigzag(20_000) + bytes(20_000) + zigzag(0))])
+    with pytest.raises(
+        FormatViolation, match="expected records that take at most 9999999 bytes when decoded, got more"
+    ):
+        decode(parse_container(data, source="a.avro", caps=Caps(decoded_bytes_max=9_999_999)))
+
+
 def test_large_records_grow_every_buffer() -> None:
     schema = record(LIST, "bytes", {"type": "array", "items": {"type": "array", "items": ["null", "string"]}})
     rows = [{"f0": list(range(i * 40)), "f1": b"y" * i * 500, "f2": [[None, "z" * i], []] * i} for i in range(60)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 from tests.support.avro_files import avro_file
 
-from skipstone.metadata.avro import decode, decode_python, parse_container, reading
+from skipstone.metadata.avro import decode, decode_python, machine, parse_container, reading
 
 SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "bytes"}]}
 
@@ -29,6 +30,16 @@ def test_small_files_do_not_load_the_compiled_decoder_until_they_are_many() -> N
 @pytest.mark.usefixtures("unloaded")
 def test_a_large_file_loads_the_compiled_decoder() -> None:
     assert reading._use_compiled(20_000)
+
+
+def test_the_machine_is_compiled_without_a_folder_to_keep_it_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse_to_cache(*, nogil: bool, cache: bool = False) -> Any:
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: ("compiled", function, nogil)
+
+    monkeypatch.setattr(machine, "njit", refuse_to_cache)
+    assert machine._kept_on_disk(len) == ("compiled", len, True)
 
 
 def test_few_but_large_records_go_to_the_compiled_decoder(monkeypatch: pytest.MonkeyPatch) -> None:

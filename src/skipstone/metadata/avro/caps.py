@@ -1,8 +1,7 @@
 """How much memory and work a stored Avro file may cost before it is refused.
 
-Law: every cap is checked before the memory it guards is allocated. A decoded table takes at most about nine times
-the inflated bytes (a one-byte varint becomes an eight-byte integer and a validity byte), so `inflated_bytes_max`
-bounds the whole.
+Law: every cap is checked before the memory it guards is taken. Most files decode to a few times their inflated bytes,
+but a null may take one byte and stand for a struct of a thousand columns, so what is decoded has a cap of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ class Caps:
     """Limits for one Avro file."""
 
     inflated_bytes_max: int = 512 * 1024 * 1024
+    decoded_bytes_max: int = 4 * 1024 * 1024 * 1024
     metadata_bytes_max: int = 64 * 1024 * 1024
     schema_depth_max: int = 48
     schema_nodes_max: int = 20_000

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skipstone.metadata.avro import machine
-from skipstone.metadata.avro.decode_python import Place, PythonDecoder, check_block, left_over
+from skipstone.metadata.avro.decode_python import Place, PythonDecoder, check_block, check_decoded, left_over
 from skipstone.metadata.avro.schema_program import Program, SlotKind, SlotSpec
 from skipstone.metadata.avro.slots import Decoded, Slot
 
@@ -63,8 +63,10 @@ class _Buffers:
 class NumbaDecoder:
     """Decodes chunks of blocks one after another; `finish` gives the columns."""
 
-    def __init__(self, program: Program, record_count: int) -> None:
+    def __init__(self, program: Program, record_count: int, decoded_bytes_max: int) -> None:
         self.program = program
+        self.decoded_bytes_max = decoded_bytes_max
+        self.item_bytes = np.array([spec.item_bytes for spec in program.slots], np.int64)
         self.record_total = record_count
         self.record_count = 0
         self.buffers = [_Buffers(spec, min(record_count, _FIRST_ITEMS)) for spec in program.slots]
@@ -79,6 +81,8 @@ class NumbaDecoder:
     def chunk(self, blocks: list[tuple[bytes, int]]) -> None:
         for data, count in blocks:
             check_block(self.program, data, count, self.record_count)
+        records = self.record_count + sum(count for _, count in blocks)
+        check_decoded(self._list_bytes() + records * self.program.row_bytes, self.decoded_bytes_max)
         joined = blocks[0][0] if len(blocks) == 1 else b"".join(data for data, _ in blocks)
         source = np.frombuffer(joined, np.uint8)  # keeps the bytes alive while the machine reads them
         ends = np.cumsum([len(data) for data, _ in blocks], dtype=np.int64)
@@ -88,7 +92,7 @@ class NumbaDecoder:
         while True:
             status = machine.run(
                 _address(source), _address(ends), _address(counts), len(blocks), _address(code), len(code),
-                _address(self.table), len(self.table), _address(self.ids), len(self.ids), _address(self.places),
+                _address(self.table), _address(self.ids), len(self.ids), _address(self.places),
                 len(self.places), _address(self.stack), _address(state),
             )  # fmt: skip
             if status == machine.DONE:
@@ -110,16 +114,25 @@ class NumbaDecoder:
         done = self.record_count + int(counts[: state[machine.BLOCK]].sum() + state[machine.RECORD]) + 1
         expected = need * self.record_total // done + 64 if done >= _FIRST_ITEMS // 2 else 0
         expected = min(expected, need * _GROWTH_MAX)  # the total is what the file claims, not what it holds
-        items_max = int(self.table[slot, machine.ITEMS_MAX // 8])
-        buffers = self.buffers[slot]
         if state[machine.FULL_OF_DATA]:
-            _resize(buffers.data, max(need + 16, expected, len(buffers.data) * 3 // 2))
-        else:
-            items_max = max(need, expected, items_max * 3 // 2)
-            if self.program.slots[slot].depth == 0:
-                items_max = max(need, min(items_max, self.record_total))
-            buffers.grow_items(items_max)
-        self._publish(slot, items_max)
+            check_decoded(need, self.decoded_bytes_max)
+            data = self.buffers[slot].data
+            _resize(data, max(need + 16, expected, len(data) * 3 // 2))
+            self._publish(slot, int(self.table[slot, machine.ITEMS_MAX // 8]))
+            return
+        check_decoded(max(self._list_bytes(), need * self.program.slots[slot].own_bytes), self.decoded_bytes_max)
+        parent = self.program.slots[slot].parent
+        items_max = max(need, expected, int(self.table[slot, machine.ITEMS_MAX // 8]) * 3 // 2)
+        if parent < 0:
+            items_max = max(need, min(items_max, self.record_total))
+        for other, spec in enumerate(self.program.slots):
+            if spec.parent == parent:
+                self.buffers[other].grow_items(items_max)
+                self._publish(other, items_max)
+
+    def _list_bytes(self) -> int:
+        """What list items take so far."""
+        return int(self.table[:, machine.FILLED // 8] @ self.item_bytes)
 
     def _publish(self, slot: int, items_max: int) -> None:
         buffers = self.buffers[slot]
@@ -144,8 +157,10 @@ class NumbaDecoder:
         raise AssertionError(f"the decoders disagree about record {record}")
 
 
-def decode_blocks(program: Program, blocks: Iterable[tuple[bytes, int]], record_count: int) -> Decoded:
-    decoder = NumbaDecoder(program, record_count)
+def decode_blocks(
+    program: Program, blocks: Iterable[tuple[bytes, int]], record_count: int, decoded_bytes_max: int
+) -> Decoded:
+    decoder = NumbaDecoder(program, record_count, decoded_bytes_max)
     for chunk in _chunks(blocks):
         decoder.chunk(chunk)
     return decoder.finish()

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from skipstone.metadata.avro.caps import Caps
 from skipstone.metadata.avro.schema_program import Op, Program, SlotKind, SlotSpec
 from skipstone.metadata.avro.slots import Decoded, Slot
 from skipstone.metadata.avro.varint import Damage, read_length, read_long
@@ -41,8 +42,10 @@ class Place(Exception):
 class PythonDecoder:
     """Decodes blocks one after another; `finish` gives the columns."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, decoded_bytes_max: int = Caps().decoded_bytes_max) -> None:
         self.program = program
+        self.decoded_bytes_max = decoded_bytes_max
+        self.list_bytes = 0  # what list items take so far
         self.items: list[list[Any]] = [[] for _ in program.slots]
         self.valid: list[list[int]] = [[] for _ in program.slots]
         self.record_count = 0
@@ -52,6 +55,7 @@ class PythonDecoder:
     def block(self, data: bytes, count: int) -> None:
         """All records of one block, which must fill it exactly."""
         check_block(self.program, data, count, self.record_count)
+        check_decoded(self.list_bytes + (self.record_count + count) * self.program.row_bytes, self.decoded_bytes_max)
         pos = 0
         for _ in range(count):
             pos = self.record(data, pos, len(data))
@@ -73,8 +77,8 @@ class PythonDecoder:
         return Decoded(record_count=self.record_count, slots=tuple(_finished(*s) for s in slots))
 
 
-def decode_blocks(program: Program, blocks: Iterable[tuple[bytes, int]]) -> Decoded:
-    decoder = PythonDecoder(program)
+def decode_blocks(program: Program, blocks: Iterable[tuple[bytes, int]], decoded_bytes_max: int) -> Decoded:
+    decoder = PythonDecoder(program, decoded_bytes_max)
     for data, count in blocks:
         decoder.block(data, count)
     return decoder.finish()
@@ -85,6 +89,12 @@ def check_block(program: Program, data: bytes, count: int, record: int) -> None:
     if count * program.min_bytes > len(data):
         text = f"expected at most {len(data) // program.min_bytes} records in a block of {len(data)} bytes, got {count}"
         raise Place(None, "", f"block after record {record}: {text}")
+
+
+def check_decoded(size: int, size_max: int) -> None:
+    """The slots may not take more than the cap, whatever the bytes say."""
+    if size > size_max:
+        raise Place(None, "", f"expected records that take at most {size_max} bytes when decoded, got more")
 
 
 def left_over(record: int, count: int) -> str:
@@ -247,6 +257,7 @@ class _Run:
             return pos, jump
         if slot >= 0:
             self.decoder.items[slot][-1] = count
+            self.take(slot, count)
         self.counts.append(count)
         self.limits.append(limit)
         self.indexes.append(0)
@@ -268,7 +279,14 @@ class _Run:
             self.limits[-1] = limit
             if slot >= 0:
                 self.decoder.items[slot][-1] += count
+                self.take(slot, count)
         return pos, opened + 1
+
+    def take(self, slot: int, count: int) -> None:
+        """Account for list items before they are decoded."""
+        decoder = self.decoder
+        decoder.list_bytes += count * decoder.program.slots[slot].item_bytes
+        check_decoded(decoder.list_bytes, decoder.decoded_bytes_max)
 
     def metrics(self, op: int, first: int, min_bytes: int, pos: int) -> int:
         """A whole map from field id; wished ids go to their slots, the rest is skipped."""

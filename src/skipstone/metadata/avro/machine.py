@@ -1,9 +1,9 @@
 """The compiled interpreter of a program: one function for every schema, kept on disk once compiled.
 
 Laws: no byte is read at or beyond the end of its buffer, none taken from beyond the end of its block, and none written
-beyond a slot's capacity; every list count is checked against the bytes left. On damage it stops at the start of the
-record, and the reference decoder words the error; when a slot is full it stops there too, and goes on once the caller
-has made room.
+beyond a slot's capacity; every list count is checked against the bytes left. On damage it stops, and the reference
+decoder words the error; when a slot is full it stops before the op that needs room, and goes on with that op once the
+caller has made some. Slots directly inside the same record or list have room for the same number of items.
 
 Everything is an address and a number: one signature serves every schema, so that it compiles once.
 """
@@ -24,6 +24,7 @@ from skipstone.metadata.avro.machine_bytes import (
     inner,
     length,
     list_head,
+    place_of,
     put_8,
     put_32,
     put_64,
@@ -33,18 +34,19 @@ from skipstone.metadata.avro.machine_bytes import (
 )  # fmt: skip
 
 # Changes with machine_bytes.py, so that a copy compiled from an older one is not used.
-BYTES_STAMP: Final = "82756b57"
-# Columns of the slot table, as byte offsets in a row. ITEMS counts the items so far, FILLED their bytes or list items;
-# both are kept at the start of a record to go back to.
+BYTES_STAMP: Final = "21b37c57"
+# Columns of the slot table, as byte offsets in a row. ITEMS counts the items so far, FILLED their bytes or list items,
+# FILLED_KEPT what FILLED was before an op that may have to start again.
 KIND, WIDTH, NULLABLE, VALUES, VALID, OFFSETS, DATA = range(0, 56, 8)
-ITEMS_MAX, DATA_MAX, ITEMS, FILLED, ITEMS_KEPT, FILLED_KEPT = range(56, 104, 8)
+ITEMS_MAX, DATA_MAX, ITEMS, FILLED, FILLED_KEPT = range(56, 96, 8)
 SLOT_BYTES: Final = 128
 CODE_BYTES: Final = 48
 # What `run` returns.
 DONE, DAMAGED, LEFT_OVER, FULL = range(4)
-# Its state: where it stands, and which slot is full (of items or of data) with how much it needs.
-BLOCK, RECORD, AT, FULL_SLOT, FULL_OF_DATA, FULL_NEED = range(6)
-STATE_SIZE: Final = 6
+# Its state: where it stands (block, record and where that starts; op, position and list depth inside it; op 0 between
+# records), and which slot is full, of items or of data, with how much it needs.
+BLOCK, RECORD, AT, OP, POSITION, DEPTH, FULL_SLOT, FULL_OF_DATA, FULL_NEED = range(9)
+STATE_SIZE: Final = 9
 
 _FULL: Final = -2  # a position below zero: a slot is full
 _INT_MIN: Final = -(2**31)
@@ -62,6 +64,24 @@ def _full(state: Any, slot: Any, of_data: Any, need: Any) -> Any:
     put_64(state + 8 * FULL_SLOT, slot)
     put_64(state + 8 * FULL_OF_DATA, of_data)
     put_64(state + 8 * FULL_NEED, need)
+    return np.int64(_FULL)
+
+
+@inner
+def _suspend(state: Any, row: Any, p: Any, depth: Any) -> Any:
+    """Stop before an op for want of room."""
+    put_64(state + 8 * OP, row)
+    put_64(state + 8 * POSITION, p)
+    put_64(state + 8 * DEPTH, depth)
+    return np.int64(_FULL)
+
+
+@inner
+def _start_again(first: Any, id_count: Any) -> Any:
+    """Take back what a map of bounds has written."""
+    for slot in range(first, first + SLOT_BYTES * id_count, SLOT_BYTES):
+        put_64(slot + ITEMS, get_64(slot + ITEMS) - 1)
+        put_64(slot + FILLED, get_64(slot + FILLED_KEPT))
     return np.int64(_FULL)
 
 
@@ -106,29 +126,6 @@ def _blank(slot: Any, state: Any) -> Any:
 
 
 @inner
-def _search(key: Any, ids: Any, id_count: Any) -> Any:
-    low = np.int64(0)
-    high = id_count
-    while low < high:
-        middle = (low + high) // 2
-        if get_64(ids + 8 * middle) < key:
-            low = middle + 1
-        else:
-            high = middle
-    if low < id_count and get_64(ids + 8 * low) == key:
-        return low
-    return np.int64(-1)
-
-
-@inlined
-def _place(key: Any, ids: Any, id_count: Any, places: Any, place_count: Any) -> Any:
-    """The place of a wished id, or -1: by table where ids are small, else by search."""
-    if place_count > 0:
-        return get_64(places + 8 * key) if 0 <= key < place_count else np.int64(-1)
-    return _search(key, ids, id_count)
-
-
-@inner
 def _counts(
     base: Any, p: Any, end: Any, readable: Any, first: Any, min_bytes: Any, ids: Any, id_count: Any,
     places: Any, place_count: Any, state: Any,
@@ -145,7 +142,7 @@ def _counts(
             key, p = short_varint(base, p, end)
             if p < 0 or key < _INT_MIN or key > _INT_MAX:
                 return np.int64(BAD)
-            place = _place(key, ids, id_count, places, place_count)
+            place = place_of(key, ids, id_count, places, place_count)
             if place < 0:
                 p = skip_varint(base, p, end, readable)
                 if p < 0:
@@ -171,9 +168,10 @@ def _bounds(
     places: Any, place_count: Any, state: Any,
 ) -> Any:  # fmt: skip
     """The same for a map from field id to bytes."""
-    for i in range(id_count):
-        if _blank(first + SLOT_BYTES * i, state) < 0:
+    for slot in range(first, first + SLOT_BYTES * id_count, SLOT_BYTES):
+        if _blank(slot, state) < 0:
             return np.int64(_FULL)
+        put_64(slot + FILLED_KEPT, get_64(slot + FILLED))
     while True:
         count, limit, p = list_head(base, p, end, min_bytes)
         if p < 0:
@@ -185,7 +183,7 @@ def _bounds(
             size, p = length(base, p, end)
             if p < 0:
                 return p
-            place = _place(key, ids, id_count, places, place_count)
+            place = place_of(key, ids, id_count, places, place_count)
             if place < 0:
                 p += size
             else:
@@ -196,7 +194,7 @@ def _bounds(
                     return np.int64(BAD)
                 p = _append_bytes(base, p, size, readable, slot, state)
                 if p < 0:
-                    return p
+                    return _start_again(first, id_count)
                 put_32(get_64(slot + OFFSETS) + 4 * (item + 1), np.int32(get_64(slot + FILLED)))
                 put_8(mark, np.uint8(1))
         if limit >= 0 and p != limit:
@@ -256,13 +254,16 @@ def _scalar(op: Any, arg: Any, base: Any, p: Any, end: Any, values: Any, item: A
 @inner
 def _record(
     base: Any, p: Any, end: Any, readable: Any, code: Any, row_count: Any, table: Any, ids: Any, id_count: Any,
-    places: Any, place_count: Any, stack: Any, state: Any,
+    places: Any, place_count: Any, stack: Any, row: Any, depth: Any, state: Any,
 ) -> Any:  # fmt: skip
-    """One record; the position after it, or a negative one. `stack` holds items left and limit of each open list."""
-    depth = np.int64(-16)
-    row = code
+    """One record from op `row` on; the position after it, or a negative one.
+
+    `stack` holds the items left and the limit of each open list; `depth` is where its top is.
+    """
     code_end = code + CODE_BYTES * row_count
     while row < code_end:
+        op_row = row
+        op_p = p
         op = get_64(row)
         slot = table + SLOT_BYTES * get_64(row + 8)
         arg = get_64(row + 16)
@@ -296,13 +297,16 @@ def _record(
             if is_null:
                 row = jump
         elif op == SKIP_LIST or (op == OPEN_LIST and not is_null):
+            item = np.int64(0)
+            if op == OPEN_LIST:
+                item = get_64(slot + ITEMS)
+                if item >= get_64(slot + ITEMS_MAX):
+                    _full(state, slot, 0, item + 1)
+                    return _suspend(state, op_row, op_p, depth)
             count, limit, p = list_head(base, p, end, min_bytes)
             if p < 0:
                 return p
             if op == OPEN_LIST:
-                item = get_64(slot + ITEMS)
-                if item >= get_64(slot + ITEMS_MAX):
-                    return _full(state, slot, 0, item + 1)
                 filled = get_64(slot + FILLED) + count
                 put_64(slot + FILLED, filled)
                 put_64(slot + ITEMS, item + 1)
@@ -342,11 +346,13 @@ def _record(
             if is_null:
                 for i in range(arg):
                     if _blank(slot + SLOT_BYTES * i, state) < 0:
-                        return np.int64(_FULL)
+                        return _suspend(state, op_row, op_p, depth)
             elif op == COUNTS:
                 p = _counts(base, p, end, readable, slot, min_bytes, ids, id_count, places, place_count, state)
             else:
                 p = _bounds(base, p, end, readable, slot, min_bytes, ids, id_count, places, place_count, state)
+            if p == _FULL:
+                return _suspend(state, op_row, op_p, depth)
             if p < 0:
                 return p
         elif op == JUMP:
@@ -355,13 +361,14 @@ def _record(
             pass
         elif is_null or op == FILL:
             if _blank(slot, state) < 0:
-                return np.int64(_FULL)
+                return _suspend(state, op_row, op_p, depth)
             if op in (OPEN_STRUCT, OPEN_LIST):
                 row = jump
         else:
             item = get_64(slot + ITEMS)
             if item >= get_64(slot + ITEMS_MAX):
-                return _full(state, slot, 0, item + 1)
+                _full(state, slot, 0, item + 1)
+                return _suspend(state, op_row, op_p, depth)
             if get_64(slot + NULLABLE) != 0:
                 put_8(get_64(slot + VALID) + item, np.uint8(1))
             put_64(slot + ITEMS, item + 1)
@@ -378,6 +385,9 @@ def _record(
                 if p < 0:
                     return p
                 p = _append_bytes(base, p, size, readable, slot, state)
+                if p < 0:
+                    put_64(slot + ITEMS, item)
+                    return _suspend(state, op_row, op_p, depth)
                 put_32(get_64(slot + OFFSETS) + 4 * (item + 1), np.int32(get_64(slot + FILLED)))
             elif op != OPEN_STRUCT:
                 p = _scalar(op, arg, base, p, end, get_64(slot + VALUES), item)
@@ -386,9 +396,17 @@ def _record(
     return p
 
 
-@njit(cache=True, nogil=True)
+def _kept_on_disk(function: Any) -> Any:
+    """Compiled once for all processes; where no folder can be written to, once for each."""
+    try:
+        return njit(cache=True, nogil=True)(function)
+    except RuntimeError:
+        return njit(nogil=True)(function)
+
+
+@_kept_on_disk
 def run(
-    base: Any, ends: Any, record_counts: Any, block_count: Any, code: Any, row_count: Any, table: Any, slot_count: Any,
+    base: Any, ends: Any, record_counts: Any, block_count: Any, code: Any, row_count: Any, table: Any,
     ids: Any, id_count: Any, places: Any, place_count: Any, stack: Any, state: Any,
 ) -> Any:  # fmt: skip
     """All records of the blocks that lie one behind the other from `base`, from where `state` stands."""
@@ -401,16 +419,15 @@ def run(
         end = get_64(ends + 8 * block)
         record_count = get_64(record_counts + 8 * block)
         while record < record_count:
-            for s in range(table, table + SLOT_BYTES * slot_count, SLOT_BYTES):
-                put_64(s + ITEMS_KEPT, get_64(s + ITEMS))
-                put_64(s + FILLED_KEPT, get_64(s + FILLED))
+            row, at, depth = code, p, np.int64(-16)
+            if get_64(state + 8 * OP) != 0:
+                row, at, depth = get_64(state + 8 * OP), get_64(state + 8 * POSITION), get_64(state + 8 * DEPTH)
+                put_64(state + 8 * OP, 0)
             after = _record(
-                base, p, end, readable, code, row_count, table, ids, id_count, places, place_count, stack, state
-            )
+                base, at, end, readable, code, row_count, table, ids, id_count, places, place_count, stack, row, depth,
+                state,
+            )  # fmt: skip
             if after < 0:
-                for s in range(table, table + SLOT_BYTES * slot_count, SLOT_BYTES):
-                    put_64(s + ITEMS, get_64(s + ITEMS_KEPT))
-                    put_64(s + FILLED, get_64(s + FILLED_KEPT))
                 status = np.int64(FULL if after == _FULL else DAMAGED)
                 break
             p = after

@@ -1,4 +1,4 @@
-"""How the compiled machine reads and writes memory: loads, stores, varints, list heads.
+"""How the compiled machine reads and writes memory: loads, stores, varints, list heads, wished ids.
 
 Law: a varint is read only within its block, and eight bytes at once only within the buffer; a list count is believed
 only as far as the bytes left could hold it.
@@ -170,3 +170,26 @@ def list_head(base: Any, p: Any, end: Any, min_bytes: Any) -> Any:
     if count > end - p or (count > 64 and count > (end - p) // min_bytes):
         return np.int64(0), np.int64(-1), np.int64(BAD)
     return count, np.int64(-1), p
+
+
+@inner
+def _search(key: Any, ids: Any, id_count: Any) -> Any:
+    low = np.int64(0)
+    high = id_count
+    while low < high:
+        middle = (low + high) // 2
+        if get_64(ids + 8 * middle) < key:
+            low = middle + 1
+        else:
+            high = middle
+    if low < id_count and get_64(ids + 8 * low) == key:
+        return low
+    return np.int64(-1)
+
+
+@inlined
+def place_of(key: Any, ids: Any, id_count: Any, places: Any, place_count: Any) -> Any:
+    """The place of a wished id, or -1: by table where ids are small, else by search."""
+    if place_count > 0:
+        return get_64(places + 8 * key) if 0 <= key < place_count else np.int64(-1)
+    return _search(key, ids, id_count)

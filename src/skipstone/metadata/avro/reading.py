@@ -89,17 +89,17 @@ def _program(container: AvroContainer, wish: Wish, transparent: str) -> Program:
 
 
 def _run(container: AvroContainer, program: Program) -> Decoded:
-    count = container.record_count
+    count, decoded_max = container.record_count, container.caps.decoded_bytes_max
     try:
         if not _use_compiled(count):
             try:
-                return decode_python.decode_blocks(program, _few_bytes(container.inflated()))
+                return decode_python.decode_blocks(program, _few_bytes(container.inflated()), decoded_max)
             except _ManyBytesError:
                 pass  # few records, but large ones
         # Late, because importing Numba takes half a second, which small files are not worth.
         from skipstone.metadata.avro import decode_numba
 
-        return decode_numba.decode_blocks(program, container.inflated(), count)
+        return decode_numba.decode_blocks(program, container.inflated(), count, decoded_max)
     except Place as place:
         _fail(container, place.record, place.path, str(place))
 

@@ -9,7 +9,7 @@ Law: each slot gets exactly one item each time its parent (record or list item) 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -60,7 +60,17 @@ class SlotSpec:
     width: int = 0
     nullable: bool = False
     is_integer: bool = False  # VALUES held as integers of `width` bytes, not as raw bytes
-    depth: int = 0
+    parent: int = -1  # the LIST slot it is directly inside; -1: the record
+    item_bytes: int = 0  # of a LIST: what each of its items takes in the slots directly inside
+
+    @property
+    def own_bytes(self) -> int:
+        """What one item takes in this slot, byte strings and list items not counted."""
+        fixed = {SlotKind.VALUES: self.width, SlotKind.STRUCT: 0}.get(self.kind, _OFFSET_BYTES)
+        return fixed + int(self.nullable)
+
+
+_OFFSET_BYTES: Final = 4
 
 
 # What to decode of a node: everything, nothing, some fields of a record, or wished keys of a map of metrics.
@@ -151,7 +161,8 @@ class Program:
     slots: tuple[SlotSpec, ...]
     plan: StructPlan
     ids: tuple[int, ...]  # wished metric keys, ascending
-    min_bytes: int  # of one record
+    min_bytes: int  # of one record in the file
+    row_bytes: int  # of one record in the slots, lists and byte strings not counted
     list_depth: int
     rows: tuple[tuple[int, ...], ...] = field(repr=False)  # `code` as Python integers
 
@@ -174,6 +185,7 @@ def compile_program(tree: Record, wish: Wish, transparent: str = "") -> Program:
         plan=plan,
         ids=compiler.ids,
         min_bytes=tree.min_bytes,
+        row_bytes=compiler.bytes_inside(0),
         list_depth=compiler.depth_max,
         rows=rows,
     )
@@ -197,6 +209,7 @@ class _Compiler:
     paths: list[str] = field(default_factory=list)
     slots: list[SlotSpec] = field(default_factory=list)
     ids: tuple[int, ...] = ()
+    parent: int = -1
     depth: int = 0
     depth_max: int = 0
 
@@ -210,8 +223,14 @@ class _Compiler:
         self.code[at][4] = len(self.code)
 
     def slot(self, kind: SlotKind, *, width: int = 0, nullable: bool = False, is_integer: bool = False) -> int:
-        self.slots.append(SlotSpec(kind=kind, width=width, nullable=nullable, is_integer=is_integer, depth=self.depth))
+        self.slots.append(
+            SlotSpec(kind=kind, width=width, nullable=nullable, is_integer=is_integer, parent=self.parent)
+        )
         return len(self.slots) - 1
+
+    def bytes_inside(self, first: int) -> int:
+        """What one item takes in the slots from `first` on that are directly inside the current list or record."""
+        return sum(s.own_bytes for s in self.slots[first:] if s.parent == self.parent)
 
     def node(self, node: Node, wish: Wish, path: str) -> Plan:
         if isinstance(node, Optional):
@@ -255,7 +274,7 @@ class _Compiler:
         jump = self.emit(Op.JUMP, path)
         self.land(opened)
         for inner in range(slot + 1, len(self.slots)):
-            if self.slots[inner].depth == self.depth:
+            if self.slots[inner].parent == self.parent:
                 self.emit(Op.FILL, path, slot=inner)
         self.land(jump)
         return StructPlan(slot=slot, children=children)
@@ -282,9 +301,12 @@ class _Compiler:
         nullable = null >= 0
         slot = self.slot(SlotKind.LIST, nullable=nullable)
         opened = self.emit(Op.OPEN_LIST, path, slot=slot, null=null, min_bytes=array.item.min_bytes)
+        outer, self.parent = self.parent, slot
         self.depth += 1
         self.depth_max = max(self.depth, self.depth_max)
         item = self.node(array.item, EVERYTHING, f"{path}[]")
+        self.slots[slot] = replace(self.slots[slot], item_bytes=self.bytes_inside(slot + 1))
+        self.parent = outer
         self.depth -= 1
         self.emit(Op.CLOSE_LIST, path, slot=slot, arg=opened, min_bytes=array.item.min_bytes)
         self.land(opened)
