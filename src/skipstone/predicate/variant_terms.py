@@ -6,7 +6,7 @@ any integer that fits as a wider or narrower integer, integers and decimals as d
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Final
 
 from skipstone.metadata.types import (
@@ -31,6 +31,8 @@ from skipstone.metadata.types import (
 from skipstone.metadata.variant import VariantKind, VariantObject, VariantPrimitive, VariantValue
 from skipstone.metadata.variant_paths import parse_path
 
+# Python rounds to 28 digits unless told otherwise; decimals have 38, and scaling adds as many.
+_WIDE: Final = Context(prec=100)
 _INTEGERS: Final = (VariantKind.INT8, VariantKind.INT16, VariantKind.INT32, VariantKind.INT64)
 _DECIMALS: Final = (VariantKind.DECIMAL4, VariantKind.DECIMAL8, VariantKind.DECIMAL16)
 _SAME: Final[dict[type[PrimitiveType], tuple[VariantKind, ...]]] = {
@@ -75,7 +77,7 @@ def as_primitive(primitive: VariantPrimitive, type_: PrimitiveType) -> Value:
 
 
 def _as_decimal(number: Decimal, type_: DecimalType) -> Decimal | None:
-    unscaled = number.scaleb(type_.scale)
-    if unscaled != unscaled.to_integral_value() or abs(unscaled) >= Decimal(10) ** type_.precision:
+    unscaled = number.scaleb(type_.scale, _WIDE)
+    if unscaled != unscaled.to_integral_value() or abs(int(unscaled)) >= 10**type_.precision:
         return None
-    return unscaled.to_integral_value().scaleb(-type_.scale)
+    return Decimal(int(unscaled)).scaleb(-type_.scale, _WIDE)
