@@ -425,3 +425,20 @@ def garbage(rng: random.Random, zones: ZoneMap) -> ZoneMap:
         for i, f in zones.columns.items()
     }
     return replace(zones, row_count=counts(zones.row_count), columns=columns)
+
+
+def hand_made(type_: PrimitiveType, *zones: dict[str, Any], field_id: int = 1) -> ZoneMap:
+    """Zones of one column, each given by the facts that are known: lower, upper, nulls, nans, values, rows."""
+
+    def counts(name: str) -> Any:
+        return pa.array([zone.get(name) for zone in zones], pa.int64())
+
+    facts = ColumnFacts(
+        type=type_,
+        lower=bounds_array(type_, [zone.get("lower") for zone in zones]),
+        upper=bounds_array(type_, [zone.get("upper") for zone in zones]),
+        null_count=counts("nulls"),
+        nan_count=counts("nans"),
+        value_count=counts("values"),
+    )
+    return ZoneMap(num_zones=len(zones), row_count=counts("rows"), columns={field_id: facts})
