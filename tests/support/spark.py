@@ -83,6 +83,13 @@ def _start(warehouse: Path, where_the_runtime_is: dict[str, str]) -> SparkSessio
     return builder.getOrCreate()
 
 
+def maven_jar(group: str, artifact: str, version: str) -> Path:
+    """A jar from Maven Central, fetched once."""
+    jar_path = f"{group.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}.jar"
+    cached = _own_cache() / jar_path.rpartition("/")[2]
+    return cached if cached.is_file() else _fetch(_reachable_repository(jar_path), jar_path)
+
+
 def jvm_class(spark: SparkSession, name: str) -> Any:
     """A Java class by its full name, for static calls."""
     found = spark._jvm  # type: ignore[attr-defined]
@@ -96,16 +103,16 @@ def _own_cache() -> Path:
     return Path(base) / "skipstone" / "jars"
 
 
-def _reachable_repository() -> str:
+def _reachable_repository(jar_path: str = _JAR_PATH) -> str:
     tried = [*_maven_mirrors(), MAVEN_CENTRAL]
     for repository in tried:
-        request = urllib.request.Request(f"{repository}/{_JAR_PATH}", method="HEAD")
+        request = urllib.request.Request(f"{repository}/{jar_path}", method="HEAD")
         try:
             with urllib.request.urlopen(request, timeout=_PROBE_TIMEOUT_SECONDS):
                 return repository
         except (urllib.error.URLError, OSError):
             continue
-    raise RuntimeUnavailable(f"{UNREACHABLE}: cannot fetch {PACKAGE}.")
+    raise RuntimeUnavailable(f"{UNREACHABLE}: cannot fetch {jar_path}.")
 
 
 def _maven_mirrors() -> list[str]:
@@ -139,15 +146,15 @@ def _ivy_settings(repository: str) -> Path:
     return path
 
 
-def _fetch(repository: str) -> Path:
+def _fetch(repository: str, jar_path: str = _JAR_PATH) -> Path:
     """Download the jar with Python and check it against the repository's SHA-1."""
-    with urllib.request.urlopen(f"{repository}/{_JAR_PATH}.sha1", timeout=60) as answer:
+    with urllib.request.urlopen(f"{repository}/{jar_path}.sha1", timeout=60) as answer:
         expected = answer.read().decode("ascii").split()[0]
-    with urllib.request.urlopen(f"{repository}/{_JAR_PATH}", timeout=600) as answer:
+    with urllib.request.urlopen(f"{repository}/{jar_path}", timeout=600) as answer:
         data = answer.read()
     if hashlib.sha1(data, usedforsecurity=False).hexdigest() != expected:
-        raise RuntimeUnavailable(f"{UNREACHABLE}: {repository} sent a damaged {PACKAGE}.")
-    target = _own_cache() / f"{ARTIFACT}-{VERSION}.jar"
+        raise RuntimeUnavailable(f"{UNREACHABLE}: {repository} sent a damaged {jar_path}.")
+    target = _own_cache() / jar_path.rpartition("/")[2]
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_suffix(f".{os.getpid()}.part")
     partial.write_bytes(data)
