@@ -57,7 +57,7 @@ DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2
         (LIST, zigzag(2**61), "record 0, f0: expected at most 0 items in the 0 bytes left, got 2305843009213693952."),
         (LIST, zigzag(-(2**63)) + zigzag(0), "record 0, f0: expected at most 0 items in the 0 bytes left"),
         (LIST, zigzag(-1) + zigzag(9) + b"\x00", "expected a list block of 0 to the 1 bytes left, got 9."),
-        (LIST, zigzag(-1) + zigzag(2) + zigzag(5) + b"\x00\x00", "expected the list block to end 1 bytes further on"),
+        (LIST, zigzag(-1) + zigzag(2) + zigzag(5) + b"\x00\x00", "a list block of the size it says, got 1 bytes less."),
         (LIST, zigzag(2) + zigzag(5) + b"\x80", "record 0, f0[1]: expected a varint, got the end of the data."),
         (LIST, zigzag(1) + zigzag(5), "record 0, f0: expected a varint, got the end of the data."),
         (DECIMAL, sized(b"\x7f\xff"), "record 0, f0: expected a value that fits decimal128(4, 2), got a larger one."),

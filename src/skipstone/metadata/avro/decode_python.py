@@ -325,7 +325,8 @@ class _Run:
 
 def _check_limit(pos: int, limit: int) -> None:
     if limit >= 0 and pos != limit:
-        raise Damage(f"expected the list block to end {limit - pos} bytes further on, as its size says")
+        more_or_less = f"{pos - limit} bytes more" if pos > limit else f"{limit - pos} bytes less"
+        raise Damage(f"expected a list block of the size it says, got {more_or_less}")
 
 
 def _blank(spec: SlotSpec) -> Any:
