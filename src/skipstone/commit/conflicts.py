@@ -58,6 +58,15 @@ class Conflicts:
             )
         return self._reject(f"{what}{more} was removed meanwhile")
 
+    def partly_matching(self, path: str, predicate: Predicate | None) -> Exception:
+        """The error of a file that a filter over whole files would have to split."""
+        if self._history.is_unchanged:
+            return InvalidInput(
+                f"Cannot remove file {path} by filter {predicate}: expected a file of which all rows or none match, "
+                f"got one that may hold both. Delete its rows instead."
+            )
+        return self._reject(f"some, but not all, rows of data file {path} may match the filter {predicate}")
+
     def no_new_data(self, predicate: Predicate) -> None:
         """Nobody added a data file that may hold a row the predicate is about."""
         for group in self._history.added_data():

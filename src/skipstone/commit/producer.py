@@ -101,7 +101,10 @@ class SnapshotChange:
         effect = Effect(added=groups, remaining=remaining)
         if plan.check is not None:
             history = History(base, context, ref=self.ref, operation=self.operation)
-            plan.check(Conflicts(history, context, self.operation, self.float_order), effect)
+            conflicts = Conflicts(history, context, self.operation, self.float_order)
+            if remaining.partly_matching is not None:
+                raise conflicts.partly_matching(remaining.partly_matching, plan.removal.predicate)
+            plan.check(conflicts, effect)
         new = staging.once(
             ("new manifests", self, current.format_version),
             lambda: self._stage(groups, plan, current, context, snapshot_id),
@@ -153,8 +156,6 @@ class SnapshotChange:
         )
         location = context.staging.store_manifest_list(written.data, current, snapshot_id=snapshot_id)
         remember_manifests(location, written.manifests)
-        context.snapshots[snapshot_id] = written.manifests
-        context.manifest_lists.append(location)
         snapshot = Snapshot(
             snapshot_id=snapshot_id,
             parent_snapshot_id=None if parent is None else parent.snapshot_id,
@@ -168,6 +169,8 @@ class SnapshotChange:
             added_rows=None if written.next_row_id is None else written.next_row_id - current.next_row_id,
         )
         changed = add_snapshot(current, snapshot)
+        context.snapshots[snapshot_id] = written.manifests
+        context.manifest_lists.append(location)
         if self.stage_only or self.wap_id is not None:
             return changed
         known = current.refs.get(self.ref)

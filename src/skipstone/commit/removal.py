@@ -77,7 +77,8 @@ class Remaining:
 
     manifests: tuple[ManifestFile, ...]
     removed: tuple[RemovedFiles, ...] = ()
-    replaced_manifests: int = 0
+    # A file of which the predicate may match some rows and not others: it cannot be removed, and may not stay.
+    partly_matching: str | None = None
 
     def paths(self, content: ManifestContent) -> set[str]:
         """The paths of removed data files, or of removed delete files."""
@@ -94,10 +95,6 @@ class Remaining:
             if part.content == ManifestContent.DELETES:
                 keys.update(delete_keys(part.entries))
         return keys
-
-
-class PartlyMatching(InvalidInput):
-    """A file of which some rows may match a filter that removes whole files."""
 
 
 def remove_files(
@@ -124,7 +121,7 @@ def remove_files(
     return Remaining(
         manifests=tuple(m for i in range(len(listed)) for m in kept[i]),
         removed=tuple(step.removed),
-        replaced_manifests=step.replaced,
+        partly_matching=step.partly_matching,
     )
 
 
@@ -137,7 +134,7 @@ class _Step:
         self.context = context
         self.snapshot_id = snapshot_id
         self.removed: list[RemovedFiles] = []
-        self.replaced = 0
+        self.partly_matching: str | None = None
         self._paths = pa.array(sorted(removal.data_paths), pa.string())
 
     def paths_gone(self) -> frozenset[str]:
@@ -164,7 +161,6 @@ class _Step:
         kept, removed = self.context.staging.once(whole_key, lambda: self._rewrite(manifest, mask_of))
         if removed is not None:
             self.removed.append(removed)
-            self.replaced += 1
         found: list[ManifestFile] = kept
         return found
 
@@ -210,11 +206,7 @@ class _Step:
             verdicts = verdicts_of_files(r.predicate, entries, metadata, spec, r.float_order)
             partly = np.flatnonzero(live & ~mask & (verdicts == Verdict.UNKNOWN))
             if len(partly):
-                path = entries.column("file_path")[int(partly[0])].as_py()
-                raise PartlyMatching(
-                    f"Cannot remove file {path} by filter {r.predicate}: expected a file of which all rows or none "
-                    f"match, got one that may hold both. Delete its rows instead."
-                )
+                self.partly_matching = entries.column("file_path")[int(partly[0])].as_py()
             mask |= verdicts == Verdict.EVERY_ROW_MATCHES
         return mask & live
 
