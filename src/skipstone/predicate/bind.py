@@ -7,12 +7,11 @@ rows as the predicate the user wrote.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from skipstone.errors import InvalidInput, NotFound, what_exists
+from skipstone.errors import InvalidInput
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import (
     BinaryType,
@@ -26,9 +25,11 @@ from skipstone.metadata.types import (
     UnknownType,
     VariantType,
 )
+from skipstone.predicate.columns import Columns
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.like import simplify_like
 from skipstone.predicate.literals import Above, Below, Fit, JsonLiteral, LiteralMismatch, Place, fit
+from skipstone.predicate.merge import merge_equalities, sorted_distinct
 from skipstone.predicate.nodes import (
     FALSE,
     TRUE,
@@ -70,12 +71,11 @@ def bind(
 ) -> Predicate:
     """The predicate over field ids and typed values, normalised and folded, for rows compared in a float order."""
 
-    def find(leaf: Leaf) -> Predicate:
-        return replace(leaf, term=_bind_term(leaf.term, schema, table, case_sensitive))
-
+    columns = Columns(schema, table=table, case_sensitive=case_sensitive)
     try:
-        found = map_leaves(predicate, find)
-        return normalise(map_leaves(normalise(found, float_order), lambda leaf: _bind_literals(leaf, schema)))
+        found = map_leaves(predicate, lambda leaf: replace(leaf, term=_bind_term(leaf.term, columns)))
+        bound = map_leaves(normalise(found, float_order), lambda leaf: _bind_literals(leaf, schema))
+        return merge_equalities(normalise(bound))
     except RecursionError:
         raise InvalidInput("Cannot bind the predicate: it is nested too deeply. Write long OR chains as IN.") from None
 
@@ -93,47 +93,28 @@ def _bind_literals(leaf: Leaf, schema: Schema) -> Predicate:
         ) from mismatch
 
 
-def _bind_term(term: Term, schema: Schema, table: str, case_sensitive: bool) -> Column | Transformed | VariantGet:
+def _bind_term(term: Term, columns: Columns) -> Column | Transformed | VariantGet:
     match term:
         case Column():
             return term
-        case Ref(name):
-            return _bind_column(name, schema, table, case_sensitive)
+        case Ref():
+            return columns.find(term)
         case Transformed(transform, source):
-            column = source if isinstance(source, Column) else _bind_column(source.name, schema, table, case_sensitive)
+            column = source if isinstance(source, Column) else columns.find(source)
             if not transform.can_transform(column.type):
                 raise InvalidInput(
                     f"Cannot apply {transform} to field {column.field_id} '{column.name}': "
-                    f"{transform} does not take {column.type}."
+                    f"{transform} does not take {column.type}. Compare the column itself."
                 )
             return Transformed(transform, column)
         case VariantGet(source, path, type_):
-            column = source if isinstance(source, Column) else _bind_column(source.name, schema, table, case_sensitive)
+            column = source if isinstance(source, Column) else columns.find(source)
             if not isinstance(column.type, VariantType):
                 raise InvalidInput(
                     f"Cannot read {path} of field {column.field_id} '{column.name}': "
-                    f"expected a variant, got {column.type}."
+                    f"expected a variant, got {column.type}. Compare the column itself."
                 )
             return VariantGet(column, path, type_)
-
-
-def _bind_column(name: str, schema: Schema, table: str, case_sensitive: bool) -> Column:
-    field = schema.find(name, case_sensitive=case_sensitive)
-    if field is None:
-        names = [".".join(path) for path in schema.paths_by_id.values()]
-        raise NotFound(f"Cannot find column {name!r} in {table}. {what_exists('Columns', name, names)}")
-    if not isinstance(field.type, PrimitiveType):
-        raise InvalidInput(
-            f"Cannot bind a predicate on field {field.id} '{name}': expected a primitive, got {field.type}. "
-            "Name one of the fields inside it."
-        )
-    if schema.is_in_list_or_map(field.id):
-        raise InvalidInput(
-            f"Cannot bind a predicate on field {field.id} '{name}': it lies in a list or map and has many values a row."
-        )
-    return Column(
-        field_id=field.id, type=field.type, name=name, is_nested=schema.parents_by_id.get(field.id) is not None
-    )
 
 
 def _fold(leaf: Leaf, term: Column | Transformed | VariantGet, schema: Schema) -> Predicate:
@@ -200,18 +181,9 @@ def _fold_compare(op: Op, term: Term, place: Place, type_: PrimitiveType) -> Pre
 
 def _values_in_domain(values: Iterable[Any], type_: PrimitiveType) -> list[Any]:
     """The literals that some value of the type equals, sorted, without duplicates. NaN comes last."""
-    found: dict[Any, Any] = {}
-    for value in values:
-        place = fit(type_, value)
-        if isinstance(place, Fit) and place.exact:
-            if isinstance(type_, FixedType) and len(place.value) != type_.length:
-                continue
-            # NaN equals nothing, itself included, so it needs a key of its own.
-            key = "nan" if isinstance(place.value, float) and math.isnan(place.value) else place.value
-            found.setdefault(key, place.value)
-    nan = found.pop("nan", None) if isinstance(type_, FloatType | DoubleType) else None
-    ordered = sorted(found.values())
-    return ordered if nan is None else [*ordered, nan]
+    places = [fit(type_, value) for value in values]
+    exact = [p.value for p in places if isinstance(p, Fit) and p.exact]
+    return sorted_distinct(v for v in exact if not isinstance(type_, FixedType) or len(v) == type_.length)
 
 
 def _fold_in(term: Term, values: tuple[Any, ...], type_: PrimitiveType) -> Predicate:

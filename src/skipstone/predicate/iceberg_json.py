@@ -56,7 +56,7 @@ _UNARY: Final[dict[str, type[IsNull | NotNull | IsNan | NotNan]]] = {
     "is-nan": IsNan,
     "not-nan": NotNan,
 }
-_DEPTH_MAX: Final = 500
+_DEPTH_MAX: Final = 150
 
 
 def parse_expression(json: Any) -> Predicate:
@@ -69,22 +69,42 @@ def _parse(json: Any, *, negated: bool, depth: int) -> Predicate:
         raise InvalidInput(f"Invalid expression: expected at most {_DEPTH_MAX} levels of nesting.")
     if isinstance(json, bool):
         return TRUE if json is not negated else FALSE
-    if not isinstance(json, Mapping):
-        raise InvalidInput(f"Invalid expression: expected a JSON object or boolean, got {json!r}.")
-    kind = json.get("type")
+    kind = _kind(json)
     match kind:
-        case "true" | "always-true":
-            return FALSE if negated else TRUE
-        case "false" | "always-false":
-            return TRUE if negated else FALSE
+        case "true" | "false":
+            return _parse(kind == "true", negated=negated, depth=depth)
+        case "literal":
+            if not isinstance(value := _need(json, "value"), bool):
+                raise InvalidInput(f"Invalid expression of type 'literal': expected true or false, got {value!r}.")
+            return _parse(value, negated=negated, depth=depth)
         case "not":
             return _parse(_need(json, "child"), negated=not negated, depth=depth + 1)
         case "and" | "or":
-            sides = [_parse(_need(json, side), negated=negated, depth=depth + 1) for side in ("left", "right")]
+            sides = [_parse(side, negated=negated, depth=depth + 1) for side in _sides(json, kind)]
             return (and_ if (kind == "and") is not negated else or_)(*sides)
         case _:
-            leaf = _parse_leaf(json, str(kind))
+            leaf = _parse_leaf(json, kind)
             return _without_null(leaf) if not negated else _negated_two_valued(leaf)
+
+
+def _kind(json: Any) -> str:
+    """The type of an expression. As in Iceberg, case does not matter, and `_` may stand for `-`."""
+    if not isinstance(json, Mapping):
+        raise InvalidInput(f"Invalid expression: expected a JSON object or boolean, got {json!r}.")
+    return str(json.get("type")).lower().replace("_", "-")
+
+
+def _sides(json: Mapping[str, Any], kind: str) -> list[Any]:
+    """The operands of a chain of one connector, without recursion: a chain of 10,000 is 10,000 levels of JSON."""
+    found: list[Any] = []
+    pending: list[Any] = [json]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Mapping) and _kind(current) == kind:
+            pending.extend((_need(current, "right"), _need(current, "left")))
+        else:
+            found.append(current)
+    return found
 
 
 def _need(json: Mapping[str, Any], key: str) -> Any:
@@ -97,20 +117,38 @@ def _need(json: Mapping[str, Any], key: str) -> Any:
 
 def _parse_leaf(json: Mapping[str, Any], kind: str) -> Leaf:
     if kind in _UNARY:
+        _refuse(json, "value", "values")
         return _UNARY[kind](_parse_term(_need(json, "term")))
-    if kind in _COMPARE:
-        return Compare(_COMPARE[kind], _parse_term(_need(json, "term")), JsonLiteral(_need(json, "value")))
-    if kind in ("starts-with", "not-starts-with"):
-        make = StartsWith if kind == "starts-with" else NotStartsWith
-        return make(_parse_term(_need(json, "term")), JsonLiteral(_need(json, "value")))
     if kind in ("in", "not-in"):
+        _refuse(json, "value")
         values = _need(json, "values")
-        if not isinstance(values, list):
+        if not isinstance(values, list | tuple):
             raise InvalidInput(f"Invalid expression of type {kind!r}: expected a list of values, got {values!r}.")
-        literals = tuple(None if v is None else JsonLiteral(v) for v in values)
+        literals = tuple(_parse_literal(v) for v in values)
         return (In if kind == "in" else NotIn)(_parse_term(_need(json, "term")), literals)
+    if kind in _COMPARE or kind in ("starts-with", "not-starts-with"):
+        _refuse(json, "values")
+        term, literal = _parse_term(_need(json, "term")), _parse_literal(_need(json, "value"))
+        if kind in _COMPARE:
+            return Compare(_COMPARE[kind], term, literal)
+        return (StartsWith if kind == "starts-with" else NotStartsWith)(term, literal)
     known = ["true", "false", "not", "and", "or", *_UNARY, *_COMPARE, "in", "not-in", "starts-with", "not-starts-with"]
-    raise InvalidInput(f"Invalid expression type {kind!r}: expected one of {', '.join(known)}.")
+    raise InvalidInput(f"Invalid expression type {json.get('type')!r}: expected one of {', '.join(known)}.")
+
+
+def _refuse(json: Mapping[str, Any], *keys: str) -> None:
+    for key in keys:
+        if key in json:
+            raise InvalidInput(f"Invalid expression of type {json.get('type')!r}: expected no {key!r}, got one.")
+
+
+def _parse_literal(json: Any) -> JsonLiteral | None:
+    """A literal as it is, or wrapped in an object of type literal."""
+    if isinstance(json, Mapping) and "type" in json:
+        if str(json["type"]).lower() != "literal":
+            raise InvalidInput(f"Invalid value {json!r}: expected a literal, got type {json['type']!r}.")
+        json = _need(json, "value")
+    return None if json is None else JsonLiteral(json)
 
 
 def _parse_term(json: Any) -> Term:
@@ -119,8 +157,7 @@ def _parse_term(json: Any) -> Term:
     if isinstance(json, Mapping) and json.get("type") == "reference" and isinstance(json.get("term"), str):
         return Ref(json["term"])
     if isinstance(json, Mapping) and json.get("type") == "transform":
-        source = _parse_term(_need(json, "term"))
-        transform = parse_transform(str(_need(json, "transform")))
+        source, transform = _parse_term(_need(json, "term")), parse_transform(str(_need(json, "transform")))
         if not isinstance(source, Ref) or isinstance(transform, UnknownTransform):
             raise Unsupported(f"Cannot use term {json!r} in a predicate: expected a known transform of a column.")
         return Transformed(transform, source)
@@ -170,11 +207,7 @@ def _serialize(predicate: Predicate) -> Any:
         case AlwaysFalse():
             return False
         case And(children) | Or(children):
-            kind = "and" if isinstance(predicate, And) else "or"
-            joined = _serialize(children[0])
-            for child in children[1:]:
-                joined = {"type": kind, "left": joined, "right": _serialize(child)}
-            return joined
+            return _joined("and" if isinstance(predicate, And) else "or", [_serialize(c) for c in children])
         case IsNull(term) | NotNull(term) | IsNan(term) | NotNan(term):
             name = next(n for n, c in _UNARY.items() if isinstance(predicate, c))
             return {"type": name, "term": _serialize_term(term)}
@@ -199,6 +232,14 @@ def _serialize(predicate: Predicate) -> Any:
             return _with_not_null(leaf) if negative else leaf
         case _:
             raise Unsupported(f"Cannot write {predicate} as Iceberg expression JSON: Iceberg has no such expression.")
+
+
+def _joined(kind: str, sides: list[Any]) -> Any:
+    """A chain as a balanced tree, which no reader's limit on depth stops."""
+    while len(sides) > 1:
+        pairs = [{"type": kind, "left": a, "right": b} for a, b in zip(sides[::2], sides[1::2])]
+        sides = pairs + sides[len(pairs) * 2 :]
+    return sides[0]
 
 
 def _with_not_null(leaf: dict[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import datetime
 import math
 import struct
+import sys
 import uuid
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -20,8 +21,6 @@ import numpy as np
 from skipstone.errors import InvalidInput, SkipstoneError
 from skipstone.metadata import iso
 from skipstone.metadata.types import (
-    DATE,
-    FLOAT,
     BinaryType,
     BooleanType,
     DateType,
@@ -41,7 +40,7 @@ from skipstone.metadata.types import (
     UuidType,
     Value,
 )
-from skipstone.metadata.values import from_python, value_from_json
+from skipstone.metadata.values import display, from_python, value_from_json
 
 DAY_NANOS: Final = 86_400_000_000_000
 # Beyond this, neighbouring longs share a double: a comparison through double is no longer exact.
@@ -58,12 +57,18 @@ class TypedLiteral:
     type: PrimitiveType
     value: Value
 
+    def __str__(self) -> str:
+        return f"{self.type} '{display(self.type, self.value)}'"
+
 
 @dataclass(frozen=True, slots=True)
 class JsonLiteral:
     """A literal of Iceberg's expression JSON: its meaning depends on the column's type."""
 
     value: Any
+
+    def __str__(self) -> str:
+        return repr(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +99,18 @@ class LiteralMismatch(SkipstoneError):
 def fit(type_: PrimitiveType, literal: Any) -> Place:
     """Where a literal lies among the values of a type; raises LiteralMismatch with a hint if it has no place there."""
     if isinstance(literal, JsonLiteral):
-        return Fit(_from_json(type_, literal.value))
+        return _fit_json(type_, literal.value)
     if isinstance(literal, np.generic):
         literal = literal.item()
     match type_:
         case BooleanType():
-            return Fit(_expect(literal, bool, "a boolean"))
+            return Fit(_expect(literal, bool, "Pass true or false."))
         case IntType():
             return _fit_integer(literal, 32)
         case LongType():
             return _fit_integer(literal, 64)
         case FloatType() | DoubleType():
-            return Fit(_to_float(literal))
+            return _fit_double(literal)
         case DecimalType():
             return _fit_decimal(type_, literal)
         case DateType() | TimestampType() | TimestamptzType() | TimestampNsType() | TimestamptzNsType():
@@ -113,42 +118,61 @@ def fit(type_: PrimitiveType, literal: Any) -> Place:
         case TimeType():
             if isinstance(literal, TypedLiteral) and literal.type == type_:
                 return Fit(literal.value)
-            return Fit(_convert(type_, _expect(literal, (datetime.time, str), "a time")))
+            return Fit(_convert(type_, literal, (datetime.time, str), "Pass a time such as '09:30:00'."))
         case StringType():
-            return Fit(_expect(literal, str, "a string"))
+            return Fit(_text(literal))
         case UuidType():
-            return Fit(_convert(type_, _expect(literal, (uuid.UUID, str), "a UUID")))
+            hint = "Pass a UUID such as 'f79c3e09-677c-4bbd-a479-3f349cb785e7'."
+            return Fit(_convert(type_, literal, (uuid.UUID, str), hint))
         case FixedType() | BinaryType():
-            return Fit(bytes(_expect(literal, (bytes, bytearray, memoryview), "bytes")))
+            return Fit(bytes(_expect(literal, (bytes, bytearray, memoryview), "Pass bytes, in SQL X'0AFF'.")))
         case _:
-            raise LiteralMismatch(f"values of type {type_} have no order and no literals. Test it for null instead.")
+            raise LiteralMismatch("whose values have no order and no literals. Test it for null instead.")
 
 
-def _expect(literal: Any, kinds: type | tuple[type, ...], wanted: str) -> Any:
+def _expect(literal: Any, kinds: type | tuple[type, ...], hint: str) -> Any:
     if not isinstance(literal, kinds) or (isinstance(literal, bool) and kinds is not bool):
-        raise LiteralMismatch(f"expected {wanted}, got {_kind(literal)} {_shown(literal)}.")
+        raise mismatch(literal, hint)
     return literal
 
 
-def _kind(literal: Any) -> str:
-    return str(literal.type) if isinstance(literal, TypedLiteral) else type(literal).__name__
+def mismatch(literal: Any, hint: str) -> LiteralMismatch:
+    return LiteralMismatch(f"got {kind_of(literal)}. {hint}")
 
 
-def _shown(literal: Any) -> str:
-    return repr(literal.value) if isinstance(literal, TypedLiteral) else repr(literal)
+def kind_of(literal: Any) -> str:
+    """What a literal is, in the words of the format's types."""
+    if isinstance(literal, TypedLiteral):
+        return str(literal.type)
+    names = {bool: "boolean", int: "integer", float: "double", Decimal: "decimal", str: "string", bytes: "binary"}
+    return names.get(type(literal), type(literal).__name__)
 
 
-def _convert(type_: PrimitiveType, literal: Any) -> Value:
+def _text(literal: Any) -> str:
+    text: str = _expect(literal, str, f"Pass {str(literal)!r} in quotes.")
     try:
-        return from_python(type_, literal)
-    except InvalidInput as error:
-        raise LiteralMismatch(f"expected a {type_}, got {literal!r} ({error})") from error
+        text.encode()
+    except UnicodeEncodeError:
+        raise LiteralMismatch(
+            f"got {text!r}, which has half of a surrogate pair. Pass text that UTF-8 can hold."
+        ) from None
+    return text
+
+
+def _convert(type_: PrimitiveType, literal: Any, kinds: tuple[type, ...], hint: str) -> Value:
+    try:
+        return from_python(type_, _expect(literal, kinds, hint))
+    except InvalidInput:
+        raise LiteralMismatch(f"got {literal!r}. {hint}") from None
+
+
+_NUMBER_HINT: Final = "Pass a number."
 
 
 def _fit_integer(literal: Any, bits: int) -> Place:
     if isinstance(literal, float):
         if math.isnan(literal):
-            raise LiteralMismatch("expected a number, got NaN, which no integer compares with.")
+            raise LiteralMismatch("got NaN, which no integer compares with. Pass a number.")
         if math.isinf(literal):
             return Above() if literal > 0 else Below()
         if bits == 64 and abs(literal) >= DOUBLE_EXACT_MAX:
@@ -157,12 +181,11 @@ def _fit_integer(literal: Any, bits: int) -> Place:
             )
         floor, exact = math.floor(literal), literal == math.floor(literal)
     elif isinstance(literal, Decimal):
-        if not literal.is_finite():
-            raise LiteralMismatch(f"expected a finite number, got {literal}.")
-        floor = int(literal.to_integral_value(ROUND_FLOOR, _WIDE))
-        exact = Decimal(floor) == literal
+        if (place := _far_outside(literal, 20)) is not None:
+            return place
+        floor, exact = _floor(literal, 0)
     else:
-        floor, exact = _expect(literal, int, "a number"), True
+        floor, exact = _expect(literal, int, _NUMBER_HINT), True
     if floor < -(2 ** (bits - 1)):
         return Below()
     if floor >= 2 ** (bits - 1):
@@ -170,52 +193,80 @@ def _fit_integer(literal: Any, bits: int) -> Place:
     return Fit(floor, exact)
 
 
-def _to_float(literal: Any) -> float:
-    """The double a literal means. A float column is compared as double too, so nothing is rounded to 32 bits."""
+def _fit_double(literal: Any) -> Place:
+    """The double a literal means. A float column is compared as double too, so nothing is rounded to 32 bits.
+
+    A decimal means the double nearest to it, as everywhere in SQL: `x = 0.1` finds the double 0.1.
+    """
     if isinstance(literal, float):
-        return literal
+        return Fit(literal)
     if isinstance(literal, Decimal):
-        return float(literal)
-    number = _expect(literal, int, "a number")
-    try:
-        as_double = float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-    if int(as_double) != number:
-        raise LiteralMismatch(f"got the integer {number}, which no double holds exactly. Pass a float.")
-    return as_double
+        if not literal.is_finite():
+            return Fit(float(literal))
+        as_double = float(literal)
+    else:
+        number = _expect(literal, int, _NUMBER_HINT)
+        try:
+            as_double = float(number)
+        except OverflowError:
+            as_double = math.inf if number > 0 else -math.inf
+        if math.isfinite(as_double) and int(as_double) != number:
+            raise LiteralMismatch(f"got the integer {number}, which no double holds exactly. Pass a float.")
+    if math.isinf(as_double):
+        # Between the largest double and infinity.
+        return Fit(sys.float_info.max if as_double > 0 else -math.inf, exact=False)
+    return Fit(as_double)
 
 
 def _fit_decimal(type_: DecimalType, literal: Any) -> Place:
     if isinstance(literal, float):
         if math.isnan(literal):
-            raise LiteralMismatch("expected a number, got NaN, which no decimal compares with.")
+            raise LiteralMismatch("got NaN, which no decimal compares with. Pass a number.")
         if math.isinf(literal):
             return Above() if literal > 0 else Below()
         if type_.precision > DOUBLE_DIGITS:
-            raise LiteralMismatch(f"got the double {literal!r}, which {type_} is finer than. Pass a Decimal.")
+            raise LiteralMismatch(
+                f"got the double {literal!r}, which is coarser. Pass Decimal({str(Decimal(repr(literal)))!r})."
+            )
         literal = Decimal(repr(literal))
     elif not isinstance(literal, Decimal):
-        literal = Decimal(_expect(literal, int, "a number"))
-    if not literal.is_finite():
-        raise LiteralMismatch(f"expected a finite number, got {literal}.")
-    largest = Decimal(10) ** type_.precision  # in units of the scale
-    if literal.adjusted() > type_.precision + 1:
-        return Above() if literal > 0 else Below()
-    unscaled = literal.scaleb(type_.scale, _WIDE)
-    floor = unscaled.to_integral_value(ROUND_FLOOR, _WIDE)
-    if floor <= -largest:
+        literal = Decimal(_expect(literal, int, "Pass a number such as Decimal('10')."))
+    if (place := _far_outside(literal, type_.precision + 1)) is not None:
+        return place
+    floor, exact = _floor(literal, type_.scale)
+    if floor <= -(10**type_.precision):
         return Below()
-    if floor >= largest:
+    if floor >= 10**type_.precision:
         return Above()
-    return Fit(
-        floor.scaleb(-type_.scale, _WIDE).quantize(Decimal(1).scaleb(-type_.scale), context=_WIDE), floor == unscaled
-    )
+    return Fit(Decimal(floor).scaleb(-type_.scale, _WIDE), exact)
+
+
+def _far_outside(number: Decimal, digits: int) -> Place | None:
+    """Above or Below if a number has more digits before the point than any value, else None."""
+    if not number.is_finite():
+        raise LiteralMismatch(f"got {number}. Pass a finite number.")
+    if not number or number.adjusted() <= digits:
+        return None
+    return Above() if number > 0 else Below()
+
+
+def _floor(number: Decimal, scale: int) -> tuple[int, bool]:
+    """The number in units of 10**-scale, rounded down, and whether nothing was lost. Exact at any length."""
+    sign, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    unscaled = int(Decimal((sign, digits, 0)))
+    shift = exponent + scale
+    if shift >= 0:
+        return unscaled * 10**shift, True
+    if -shift > len(digits):
+        return (-1 if unscaled < 0 else 0), unscaled == 0
+    floor, rest = divmod(unscaled, 10**-shift)
+    return floor, rest == 0
 
 
 def _fit_instant(type_: PrimitiveType, literal: Any) -> Place:
     """Dates and timestamps compare as points on one line of nanoseconds; times without a zone are read as UTC."""
-    nanos = _nanos_of(type_, literal)
+    nanos = nanos_of(literal)
     unit = _unit_nanos(type_)
     floor = nanos // unit
     bits = 32 if isinstance(type_, DateType) else 64
@@ -236,23 +287,21 @@ def _unit_nanos(type_: PrimitiveType) -> int:
             return 1
 
 
-def _nanos_of(type_: PrimitiveType, literal: Any) -> int:
+def nanos_of(literal: Any) -> int:
+    """The moment a date or timestamp literal names, in nanoseconds since the epoch."""
     match literal:
         case TypedLiteral(of, value):
             if isinstance(of, DateType | TimestampType | TimestamptzType | TimestampNsType | TimestamptzNsType):
                 return int(value) * _unit_nanos(of)
-            raise LiteralMismatch(f"expected a date or timestamp, got {of} {value!r}.")
+            raise mismatch(literal, _INSTANT_HINT)
         case datetime.datetime():
             return _datetime_micros(literal) * 1000
         case datetime.date():
-            return int(_convert(DATE, literal)) * DAY_NANOS
+            return (literal - datetime.date(1970, 1, 1)).days * DAY_NANOS
         case str():
-            return instant_nanos(literal, type_)
+            return instant_nanos(literal)
         case _:
-            raise LiteralMismatch(
-                f"expected a date or timestamp, got {_kind(literal)} {_shown(literal)}. "
-                "Pass a date, a datetime or ISO text."
-            )
+            raise mismatch(literal, _INSTANT_HINT)
 
 
 def _datetime_micros(moment: datetime.datetime) -> int:
@@ -260,7 +309,10 @@ def _datetime_micros(moment: datetime.datetime) -> int:
     return (zoned - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(microseconds=1)
 
 
-def instant_nanos(text: str, type_: PrimitiveType) -> int:
+_INSTANT_HINT: Final = "Pass a date, a datetime or text such as '2026-11-16' or '2026-11-16 09:30:00'."
+
+
+def instant_nanos(text: str) -> int:
     """ISO text as nanoseconds since the epoch: a date, or a timestamp with `T` or a space, with or without a zone."""
     stripped = text.strip()
     if (days := iso.parse_date(stripped)) is not None:
@@ -269,23 +321,42 @@ def instant_nanos(text: str, type_: PrimitiveType) -> int:
     nanos = iso.parse_timestamp(body.rstrip(), digits=9, separators="T ")
     east_seconds = 0 if offset is None else iso.offset_seconds(offset)
     if nanos is None or east_seconds is None:
-        raise LiteralMismatch(f"expected a {type_}, got {text!r}. Write 2026-11-16 or 2026-11-16 09:30:00.")
+        raise LiteralMismatch(f"got {text!r}. {_INSTANT_HINT}")
     return nanos - east_seconds * 1_000_000_000
 
 
-def _from_json(type_: PrimitiveType, value: Any) -> Value:
+def _fit_json(type_: PrimitiveType, value: Any) -> Place:
     """Iceberg writes temporal literals as integers or as ISO text, the rest as JSON single values."""
-    if isinstance(type_, DateType | TimeType | TimestampType | TimestamptzType | TimestampNsType | TimestamptzNsType):
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-        if isinstance(value, str) and not isinstance(type_, DateType | TimeType):
-            return instant_nanos(value, type_) // _unit_nanos(type_)
-    if isinstance(type_, FloatType | DoubleType) and isinstance(value, int | float) and not isinstance(value, bool):
-        return _round_to_float32(float(value)) if type_ == FLOAT else float(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    match type_:
+        case DateType() | TimeType() | TimestampType() | TimestamptzType() | TimestampNsType() | TimestamptzNsType():
+            if is_number:
+                return _fit_integer(value, 32 if isinstance(type_, DateType) else 64)
+            return fit(type_, value)
+        case IntType() | LongType() if is_number:
+            return fit(type_, value)
+        case DecimalType() if is_number or isinstance(value, str):
+            return _fit_decimal(type_, _json_decimal(value))
+        case FloatType() if is_number:
+            # Written from a float with as many digits as tell it from its neighbours.
+            return Fit(_round_to_float32(float(value)))
+        case DoubleType() if is_number:
+            return Fit(float(value))
+        case FloatType() | DoubleType() if value in ("NaN", "Infinity", "-Infinity"):
+            return Fit(float(value))
+        case StringType():
+            return fit(type_, value)
     try:
-        return value_from_json(type_, value, source="literal")
+        return Fit(value_from_json(type_, value, source="literal"))
     except SkipstoneError as error:
-        raise LiteralMismatch(f"expected a {type_}, got {value!r} ({error})") from error
+        raise LiteralMismatch(f"got {value!r} ({error})") from error
+
+
+def _json_decimal(value: Any) -> Decimal:
+    try:
+        return Decimal(repr(value) if isinstance(value, float) else value)
+    except InvalidOperation:
+        raise LiteralMismatch(f"got {value!r}. Pass digits such as '10.00'.") from None
 
 
 def _round_to_float32(value: float) -> float:

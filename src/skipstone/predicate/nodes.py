@@ -11,7 +11,7 @@ true. `Unknown` is the leaf that is neither true nor false for any row, such as 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -46,9 +46,10 @@ _MIRRORED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.G
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A column by its dotted name, not yet bound."""
+    """A column by its dotted name, not yet bound. The parts are known where a name of one column may have dots."""
 
     name: str
+    parts: tuple[str, ...] | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return self.name

@@ -13,12 +13,11 @@ Two corrections guard against what writers really stored:
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
-from typing import Any
+from decimal import Context, Decimal
+from typing import Any, Final
 
 from skipstone.metadata.civil import days_from_civil
 from skipstone.metadata.transforms import (
-    BucketTransform,
     DayTransform,
     HourTransform,
     MonthTransform,
@@ -35,14 +34,12 @@ from skipstone.metadata.types import (
     LongType,
     PrimitiveType,
     StringType,
-    TimestampNsType,
-    TimestampType,
-    TimestamptzNsType,
-    TimestamptzType,
+    Type,
     Value,
 )
 from skipstone.predicate.like import literal_prefix
 from skipstone.predicate.nodes import (
+    FALSE,
     Column,
     Compare,
     In,
@@ -60,6 +57,8 @@ from skipstone.predicate.nodes import (
     or_,
 )
 
+# Python rounds sums to 28 digits unless told otherwise; decimals have 38.
+_EXACT: Final = Context(prec=100)
 _TIME = (YearTransform, MonthTransform, DayTransform, HourTransform)
 
 
@@ -181,35 +180,30 @@ def _wrapped(transform: Transform, type_: PrimitiveType, target: Column) -> Comp
 def _apply(transform: Transform, type_: PrimitiveType, value: Value) -> Any:
     """The transform's result, or None where it leaves the result type's range and nothing can be said."""
     result = transform.apply(type_, value)
-    if isinstance(transform, BucketTransform):
-        return result
+    return result if isinstance(result, str | bytes) or _holds(transform.result_type(type_), result) else None
+
+
+def _holds(type_: Type, value: Value) -> bool:
+    """Whether a number lies in the range of a type."""
     match type_:
-        case IntType() | LongType():
-            bits = 32 if isinstance(type_, IntType) else 64
-            return result if -(2 ** (bits - 1)) <= result < 2 ** (bits - 1) else None
-        case DecimalType():
-            return result if abs(result) < Decimal(10) ** (type_.precision - type_.scale) else None
+        case DecimalType(precision, scale):
+            return bool(value.copy_abs() < Decimal(10) ** (precision - scale))  # abs() rounds to 28 digits
+        case IntType() | DateType():
+            return bool(-(2**31) <= value < 2**31)
         case _:
-            return result
+            return bool(-(2**63) <= value < 2**63)
 
 
 def _step(type_: PrimitiveType, value: Value, direction: int) -> Value:
     """The next or previous value of a type that has one, else the value itself, which is a looser bound."""
-    if direction == 0:
-        return value
     match type_:
-        case IntType() | DateType():
-            moved, bits = value + direction, 32
-        case LongType() | TimestampType() | TimestamptzType() | TimestampNsType() | TimestamptzNsType():
-            moved, bits = value + direction, 64
-        case DecimalType():
-            moved = value + direction * Decimal(1).scaleb(-type_.scale)
-            return moved if abs(moved) < Decimal(10) ** (type_.precision - type_.scale) else value
         case StringType() | BinaryType():
             return value
+        case DecimalType(scale=scale):
+            moved = _EXACT.add(value, Decimal(direction).scaleb(-scale))
         case _:
-            return value
-    return moved if -(2 ** (bits - 1)) <= moved < 2 ** (bits - 1) else value
+            moved = value + direction
+    return moved if _holds(type_, moved) else value
 
 
 def source_ranges(leaf: Leaf, source: Column) -> Predicate | None:
@@ -236,17 +230,30 @@ def _range_of(op: Op, ordinal: int, transform: Transform, source: Column) -> Pre
     start, end = period_start(transform, source.type, ordinal), period_start(transform, source.type, ordinal + 1)
     match op:
         case Op.EQ:
-            return and_(Compare(Op.GE, source, start), Compare(Op.LT, source, end))
+            return and_(_from(source, start), _before(source, end))
         case Op.NE:
-            return or_(Compare(Op.LT, source, start), Compare(Op.GE, source, end))
+            return or_(_before(source, start), _from(source, end))
         case Op.LT:
-            return Compare(Op.LT, source, start)
+            return _before(source, start)
         case Op.LE:
-            return Compare(Op.LT, source, end)
+            return _before(source, end)
         case Op.GT:
-            return Compare(Op.GE, source, end)
+            return _from(source, end)
         case Op.GE:
-            return Compare(Op.GE, source, start)
+            return _from(source, start)
+
+
+def _from(source: Column, start: int) -> Predicate:
+    """At or after a moment, which may lie outside what the column can hold."""
+    if _holds(source.type, start):
+        return Compare(Op.GE, source, start)
+    return FALSE if start > 0 else NotNull(source)
+
+
+def _before(source: Column, end: int) -> Predicate:
+    if _holds(source.type, end):
+        return Compare(Op.LT, source, end)
+    return NotNull(source) if end > 0 else FALSE
 
 
 def period_start(transform: Transform, type_: PrimitiveType, ordinal: int) -> int:

@@ -7,6 +7,7 @@ is half understood would return wrong rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final
 
 import sqlglot
@@ -14,14 +15,17 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from skipstone.errors import InvalidInput, Unsupported
+from skipstone.metadata.types import TIME
 from skipstone.predicate import nodes
 from skipstone.predicate.evaluate import compare
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.literals import LiteralMismatch
+from skipstone.predicate.literals import LiteralMismatch, TypedLiteral, kind_of, nanos_of
 from skipstone.predicate.nodes import FALSE, TRUE, UNKNOWN, Box, Op, Predicate, Term
-from skipstone.predicate.sql_terms import is_literal, parse_literal, parse_term, period_literal
+from skipstone.predicate.sql_literals import is_literal, parse_literal
+from skipstone.predicate.sql_terms import parse_term, period_literal
 from skipstone.predicate.sql_text import prepare
 
+SHOWN_MAX: Final = 200  # characters of a filter that an error shows
 _OPS: Final[dict[type[exp.Expr], Op]] = {
     exp.EQ: Op.EQ,
     exp.NEQ: Op.NE,
@@ -34,19 +38,27 @@ _OPS: Final[dict[type[exp.Expr], Op]] = {
 
 def parse_sql(text: str) -> Predicate:
     """The predicate a SQL condition means."""
+    shown = repr(text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…")
     try:
-        tree = sqlglot.parse_one(prepare(text), read="spark")
+        return _condition(sqlglot.parse_one(prepare(text), read="spark"))
     except SqlglotError as error:
-        first = str(error).splitlines()[0]
-        raise InvalidInput(f"Invalid filter {text!r}: {first} Write a condition such as zip_code = '10001'.") from error
+        raise InvalidInput(
+            f"Invalid filter {shown}: {_first_line(error)} Write a condition such as zip_code = '10001'."
+        ) from error
     except RecursionError:
-        raise InvalidInput("Invalid filter: it is nested too deeply. Write long OR chains as IN.") from None
-    try:
-        return _condition(tree)
+        raise InvalidInput(
+            f"Invalid filter {shown}: expected less nesting. Write long OR chains as IN, or drop parentheses."
+        ) from None
     except LiteralMismatch as mismatch:
-        raise InvalidInput(f"Invalid filter {text!r}: {mismatch}") from mismatch
+        raise InvalidInput(f"Invalid filter {shown}: {mismatch}") from mismatch
     except Unsupported as refusal:
-        raise Unsupported(f"Cannot use filter {text!r}: {refusal}") from refusal
+        raise Unsupported(f"Cannot use filter {shown}: {refusal}") from refusal
+
+
+def _first_line(error: SqlglotError) -> str:
+    """What the parser says, without its class names and the text, which is shown already."""
+    first = str(error).splitlines()[0].split(" for <class")[0].split(" from '")[0]
+    return f"{first[:SHOWN_MAX].rstrip('.')}."
 
 
 def _condition(tree: exp.Expr) -> Predicate:
@@ -65,7 +77,7 @@ def _condition(tree: exp.Expr) -> Predicate:
             return UNKNOWN
         case exp.Is():
             return _is(tree)
-        case exp.Between():
+        case exp.Between() if not tree.args.get("symmetric"):
             return nodes.and_(
                 _comparison(Op.GE, tree.this, tree.args["low"]), _comparison(Op.LE, tree.this, tree.args["high"])
             )
@@ -77,6 +89,8 @@ def _condition(tree: exp.Expr) -> Predicate:
             return _like(tree, "\\")
         case exp.NullSafeEQ():
             return _null_safe(tree)
+        case exp.NullSafeNEQ():
+            return nodes.Not(_null_safe(tree))
         case exp.StartsWith():
             return nodes.StartsWith(parse_term(tree.this), parse_literal(tree.expression))
         case exp.IsNan():
@@ -141,12 +155,20 @@ def _coalesce(tree: exp.Coalesce, leaf: Callable[[Term], Predicate], constant: C
 
 
 def _constant(op: Op, left: Any, right: Any) -> Predicate:
+    """A comparison of two literals. Those of different kinds are refused: Spark would cast one of them."""
     if left is None or right is None:
         return UNKNOWN
-    try:
-        return TRUE if compare(op, left, right, FloatOrder.SPARK) else FALSE
-    except TypeError:
-        raise LiteralMismatch(f"{left!r} and {right!r} cannot be compared.") from None
+    if isinstance(left, TypedLiteral) and isinstance(right, TypedLiteral) and left.type != TIME != right.type:
+        left, right = nanos_of(left), nanos_of(right)
+    if isinstance(left, float) or isinstance(right, float):
+        left, right = (float(v) if isinstance(v, int | Decimal) else v for v in (left, right))
+    number = (int, float, Decimal)
+    same = type(left) is type(right) or (type(left) in number and type(right) in number)
+    if not same or isinstance(left, TypedLiteral):
+        raise LiteralMismatch(
+            f"expected literals of one kind, got {kind_of(left)} {left} and {kind_of(right)} {right}."
+        )
+    return TRUE if compare(op, left, right, FloatOrder.SPARK) else FALSE
 
 
 def _is(tree: exp.Is) -> Predicate:
@@ -186,7 +208,7 @@ def _like(tree: exp.Expr, escape: Any) -> Predicate:
     return nodes.Not(leaf) if tree.args.get("negate") else leaf
 
 
-def _null_safe(tree: exp.NullSafeEQ) -> Predicate:
+def _null_safe(tree: exp.NullSafeEQ | exp.NullSafeNEQ) -> Predicate:
     left, right = (tree.this, tree.expression) if not is_literal(tree.this) else (tree.expression, tree.this)
     literal = parse_literal(right)
     term = parse_term(left)
@@ -215,4 +237,7 @@ def _function(tree: exp.Anonymous) -> Predicate:
 def _box(args: list[exp.Expr]) -> Box:
     if len(args) != 4:
         raise LiteralMismatch(f"expected a box as xmin, ymin, xmax, ymax, got {len(args)} numbers.")
-    return Box(*(float(parse_literal(a)) for a in args))
+    numbers = [parse_literal(a) for a in args]
+    if not all(isinstance(n, int | float | Decimal) and not isinstance(n, bool) for n in numbers):
+        raise LiteralMismatch(f"expected a box as four numbers, got {', '.join(kind_of(n) for n in numbers)}.")
+    return Box(*(float(n) for n in numbers))

@@ -1,4 +1,4 @@
-"""The two sides of a comparison in SQL text: columns and transforms of columns, and literals.
+"""The terms of SQL text: columns and transforms of columns.
 
 Spark's own functions keep Spark's meaning. `year(ts)` is the calendar year, and `day(ts)`, `month(ts)` and `hour(ts)`
 are the day of the month, the month of the year and the hour of the day, which say nothing about a range of time: with
@@ -9,7 +9,6 @@ a number they are refused, with a date (`day(ts) = DATE '2026-11-16'`) they mean
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import Any, Final
 
 from sqlglot import exp
@@ -24,113 +23,16 @@ from skipstone.metadata.transforms import (
     Transform,
     TruncateTransform,
 )
-from skipstone.metadata.types import (
-    DATE,
-    FLOAT,
-    TIME,
-    TIMESTAMP_NS,
-    TIMESTAMPTZ_NS,
-    parse_primitive,
-)
-from skipstone.metadata.values import from_python
-from skipstone.metadata.values.checks import to_float32
+from skipstone.metadata.types import DATE, TIMESTAMP_NS, parse_primitive
 from skipstone.predicate.literals import LiteralMismatch, TypedLiteral, instant_nanos
 from skipstone.predicate.nodes import Ref, Term, Transformed, VariantGet
 from skipstone.predicate.paths import normalise_path
+from skipstone.predicate.sql_literals import is_literal, parse_literal
 from skipstone.predicate.sql_text import TRUNCATE
 
 _PLURALS: Final[dict[str, Transform]] = {"years": YEAR, "months": MONTH, "days": DAY, "hours": HOUR}
 _SINGULARS: Final[dict[type[exp.Expr], Transform]] = {exp.Year: YEAR, exp.Month: MONTH, exp.Day: DAY, exp.Hour: HOUR}
-_INTEGERS: Final = (exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT)
 _SPARK_TYPES: Final = {"bigint": "long", "tinyint": "int", "smallint": "int", "integer": "int", "real": "float"}
-
-
-# -- literals
-
-
-def is_literal(tree: exp.Expr) -> bool:
-    match tree:
-        case exp.Literal() | exp.Boolean() | exp.Null() | exp.HexString():
-            return True
-        case exp.Neg() | exp.Paren():
-            return is_literal(tree.this)
-        case exp.Cast():
-            return is_literal(tree.this)
-        case exp.Concat():
-            return all(is_literal(e) for e in tree.expressions)
-        case _:
-            return False
-
-
-def parse_literal(tree: exp.Expr) -> Any:
-    """A literal as Python holds it: int, Decimal, float, str, bytes, bool, None, or a `TypedLiteral`."""
-    match tree:
-        case exp.Paren():
-            return parse_literal(tree.this)
-        case exp.Null():
-            return None
-        case exp.Boolean():
-            return bool(tree.this)
-        case exp.HexString():
-            return _hex(str(tree.this))
-        case exp.Neg():
-            return -parse_literal(tree.this)
-        case exp.Concat():
-            return "".join(str(parse_literal(e)) for e in tree.expressions)
-        case exp.Cast():
-            return _cast(tree)
-        case exp.Literal() if tree.is_string:
-            return str(tree.this)
-        case exp.Literal():
-            return _number(str(tree.this))
-        case _:
-            raise Unsupported(f"{tree.sql(dialect='spark')} is no literal.")
-
-
-def _number(text: str) -> int | float | Decimal:
-    """As Spark reads it: digits are an integer, a point makes a decimal, an exponent a double."""
-    if "e" in text.lower():
-        return float(text)
-    return Decimal(text) if "." in text else int(text)
-
-
-def _hex(digits: str) -> bytes:
-    try:
-        return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
-    except ValueError:
-        raise LiteralMismatch(f"expected hexadecimal digits in X'…', got {digits!r}.") from None
-
-
-def _cast(tree: exp.Cast) -> Any:
-    inner = parse_literal(tree.this)
-    target: Any = tree.to.this
-    if inner is None:
-        return None
-    match target:
-        case exp.DType.DATE:
-            return TypedLiteral(DATE, instant_nanos(str(inner), DATE) // 86_400_000_000_000)
-        case exp.DType.TIMESTAMPNTZ:
-            return TypedLiteral(TIMESTAMP_NS, instant_nanos(str(inner), TIMESTAMP_NS))
-        case exp.DType.TIMESTAMP | exp.DType.TIMESTAMPTZ | exp.DType.TIMESTAMPLTZ:
-            return TypedLiteral(TIMESTAMPTZ_NS, instant_nanos(str(inner), TIMESTAMPTZ_NS))
-        case exp.DType.TIME:
-            return TypedLiteral(TIME, from_python(TIME, str(inner)))
-        case exp.DType.FLOAT:
-            return to_float32(FLOAT, float(inner))
-        case exp.DType.DOUBLE:
-            return float(inner)
-        case exp.DType.DECIMAL:
-            return Decimal(str(inner))
-        case _ if target in _INTEGERS:
-            return int(inner)
-        case exp.DType.TEXT | exp.DType.VARCHAR | exp.DType.CHAR:
-            return str(inner)
-        case exp.DType.BINARY if isinstance(inner, str | bytes):
-            return inner if isinstance(inner, bytes) else inner.encode()
-        case exp.DType.BOOLEAN if isinstance(inner, bool):
-            return inner
-        case _:
-            raise Unsupported(f"{tree.sql(dialect='spark')} casts a literal to a type that is not understood here.")
 
 
 # -- terms
@@ -141,7 +43,7 @@ def parse_term(tree: exp.Expr) -> Term:
         case exp.Paren():
             return parse_term(tree.this)
         case exp.Column() | exp.Dot():
-            return Ref(_name(tree))
+            return _ref(tree)
         case exp.Year() | exp.Month() | exp.Day() | exp.Hour():
             return Transformed(_SINGULARS[type(tree)], _column(tree.this))
         case exp.TsOrDsToDate():
@@ -187,12 +89,18 @@ def _column(tree: exp.Expr) -> Ref:
     return term
 
 
-def _name(tree: exp.Expr) -> str:
-    """The dotted name. The parser takes `a.b` for table and column; here both are parts of one name."""
+def _ref(tree: exp.Expr) -> Ref:
+    """The column a dotted name means. The parser takes `a.b` for table and column; here both are parts of one name."""
+    parts = _parts(tree)
+    return Ref(".".join(parts), parts)
+
+
+def _parts(tree: exp.Expr) -> tuple[str, ...]:
     if isinstance(tree, exp.Dot):
-        return f"{_name(tree.this)}.{tree.expression.name}"
-    assert isinstance(tree, exp.Column)
-    return ".".join(part.name for part in tree.parts)
+        return (*_parts(tree.this), tree.expression.name)
+    if not isinstance(tree, exp.Column) or isinstance(tree.this, exp.Star):
+        raise Unsupported(f"{tree.sql(dialect='spark')} is no column.")
+    return tuple(part.name for part in tree.parts)
 
 
 # -- literals that depend on the term
@@ -226,7 +134,7 @@ def _ordinal(transform: Transform, literal: Any) -> int:
         wanted = _PERIOD_PARTS[transform]
         if len(parts) == wanted:
             start = f"{m[1]}-{m[2] or '01'}-{m[3] or '01'} {m[4] or '00'}:00:00"
-            return int(transform.apply(TIMESTAMP_NS, instant_nanos(start, TIMESTAMP_NS)))
+            return int(transform.apply(TIMESTAMP_NS, instant_nanos(start)))
     raise LiteralMismatch(f"expected a {transform} such as {_EXAMPLES[transform]}, got {literal!r}.")
 
 
