@@ -57,8 +57,8 @@ class Postgres:
         return f"{uri}?options=-csearch_path%3D{name}"
 
     def restart(self) -> None:
-        """Break every connection."""
-        self._run("pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop")
+        """Break every connection, and keep what was committed."""
+        self._run("pg_ctl", "-D", self._data, "-m", "fast", "-w", "stop")
         self._start()
 
     def stop(self) -> None:

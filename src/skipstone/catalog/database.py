@@ -51,7 +51,10 @@ class Database:
     def reading(self) -> Iterator[sa.Connection]:
         """A connection for one read."""
         with self._guard, self._connected() as connection:
-            yield connection
+            try:
+                yield connection
+            except sa.exc.DBAPIError as error:
+                raise ConnectionError(f"Cannot read the catalog {self}: {error.orig}") from error
 
     @contextmanager
     def writing(self, what: str) -> Iterator[sa.Connection]:
