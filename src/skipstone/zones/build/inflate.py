@@ -38,8 +38,8 @@ def inflate(codec: str, data: bytes, *, size_max: int, source: str) -> bytes:
 
 def _zlib(data: bytes, window: int, size_max: int) -> bytes:
     inflater = zlib.decompressobj(window)
-    found = inflater.decompress(data, size_max)
-    if not inflater.eof:
+    found = inflater.decompress(data, size_max + 1)  # zero would mean without limit
+    if not inflater.eof or len(found) > size_max:
         raise ValueError(f"more than {size_max} bytes, or a block without end")
     return found
 
