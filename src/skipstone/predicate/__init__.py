@@ -28,8 +28,8 @@ def as_predicate(filter_: Any) -> Predicate:
             return parse_expression(filter_)
         case Expression() | ColumnExpression() | bool():
             return unwrap(filter_)
-        case _ if type(filter_).__module__ == "skipstone.predicate.nodes":
-            return filter_  # type: ignore[no-any-return]
+        case _ if isinstance(filter_, Predicate):
+            return filter_
         case _:
             raise InvalidInput(
                 f"Invalid filter {filter_!r}: expected SQL text, a predicate such as col('zip_code') == '10001', "

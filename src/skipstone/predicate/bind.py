@@ -1,8 +1,8 @@
 """Binding: names to field ids, literals to values of the column's type.
 
 `bind` normalises first, so a bound predicate has no NOT, no null literal and no literal outside its column's domain:
-`id = 3000000000` on an int column binds to false, `id < 3000000000` to `id IS NOT NULL`. It is true for the same
-rows as the predicate the user wrote.
+`id = 3000000000` on an int column binds to false, `id < 3000000000` to `id IS NOT NULL`, or to true if the column is
+required. It is true for the same rows as the predicate the user wrote.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def _bind_literals(leaf: Leaf, schema: Schema) -> Predicate:
     term = leaf.term
     assert not isinstance(term, Ref)
     try:
-        return _fold(leaf, term, schema)
+        folded = _fold(leaf, term, schema)
+        return _fold_null_test(folded, term, schema) if isinstance(folded, IsNull | NotNull) else folded
     except LiteralMismatch as mismatch:
         column = column_of(term)
         assert isinstance(column, Column)
@@ -121,7 +122,7 @@ def _fold(leaf: Leaf, term: Column | Transformed | VariantGet, schema: Schema) -
     type_ = term_type(term)
     match leaf:
         case IsNull() | NotNull():
-            return _fold_null_test(leaf, term, schema)
+            return type(leaf)(term)
         case IsNan() | NotNan():
             if isinstance(type_, FloatType | DoubleType):
                 return type(leaf)(term)

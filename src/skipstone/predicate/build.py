@@ -39,7 +39,8 @@ class Expression:
         return Expression(nodes.or_(self.predicate, unwrap(other)))
 
     def __invert__(self) -> Expression:
-        return Expression(nodes.Not(self.predicate))
+        inner = self.predicate
+        return Expression(inner.child if isinstance(inner, nodes.Not) else nodes.Not(inner))
 
     def __bool__(self) -> NoReturn:
         raise InvalidInput(
@@ -76,6 +77,15 @@ class ColumnExpression:
         return self._compare(Op.GE, value)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __and__(self, other: Any) -> Expression:
+        return Expression(nodes.and_(unwrap(self), unwrap(other)))
+
+    def __or__(self, other: Any) -> Expression:
+        return Expression(nodes.or_(unwrap(self), unwrap(other)))
+
+    def __invert__(self) -> Expression:
+        return ~Expression(unwrap(self))
 
     def _compare(self, op: Op, value: Any) -> Expression:
         if isinstance(value, ColumnExpression | Expression):
@@ -157,4 +167,9 @@ def unwrap(value: Any) -> Predicate:
         return nodes.TRUE if value else nodes.FALSE
     if isinstance(value, ColumnExpression):
         return nodes.Compare(Op.EQ, value.term, True)
-    return value  # type: ignore[no-any-return]
+    if isinstance(value, Predicate):
+        return value
+    raise InvalidInput(
+        f"Cannot combine a predicate with {value!r}: expected another predicate such as col('x') == 1, "
+        f"got {type(value).__name__}. Put parentheses around comparisons: (col('x') == 1) & (col('y') == 2)."
+    )
