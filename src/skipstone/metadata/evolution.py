@@ -41,6 +41,7 @@ from skipstone.metadata.schema import Schema
 from skipstone.metadata.schema_merge import merge_by_name
 from skipstone.metadata.schema_tree import Node, Path, PathIndex, dotted, field_of, node_of, position, quoted, tree_of
 from skipstone.metadata.types import Field, ListType, MapType, StructType, Type, Value, children, walk
+from skipstone.metadata.user_schema import parse_type
 
 
 class _Keep(Enum):
@@ -98,7 +99,7 @@ class SchemaUpdate:
     def add_column(
         self,
         path: Path,
-        type: Type,
+        type: Type | str,
         *,
         doc: str | None = None,
         required: bool = False,
@@ -107,13 +108,17 @@ class SchemaUpdate:
         before: Path | None = None,
         after: Path | None = None,
     ) -> SchemaUpdate:
-        """A new column, last in its struct unless placed. The default is for old rows and for later writes."""
+        """A new column, last in its struct unless placed. The default is for old rows and for later writes.
+
+        The type may be a text, such as `list<string>`.
+        """
         parent, name = self._new_place(path)
         full_path = (*parent.path(), name) if parent.parent is not None else (name,)
         label = quoted(full_path)
         check_free_name(parent, name, label, case_sensitive=self._case_sensitive)
         self._check_default_version(default, label)
-        numbered = Field(id=0, name=name, type=type, required=required, doc=doc)
+        named = parse_type(type) if isinstance(type, str) else type
+        numbered = Field(id=0, name=name, type=named, required=required, doc=doc)
         column = assign_fresh_ids(StructType((numbered,)), start=self._last_column_id + 1).fields[0]
         value = default_of(column.type, default, where=f"column {label}")
         column = replace(column, initial_default=value, write_default=value)
@@ -161,7 +166,7 @@ class SchemaUpdate:
     def update_column(
         self,
         path: Path,
-        type: Type | None = None,
+        type: Type | str | None = None,
         *,
         doc: str | _Keep | None = KEEP,
         required: bool | None = None,
@@ -172,8 +177,9 @@ class SchemaUpdate:
             check_struct_field(node, "document")
         if required and not node.required:
             self._check_can_be_required(node)
-        if type is not None and type != _current_type(node):
-            self._promote(node, type)
+        wanted = parse_type(type) if isinstance(type, str) else type
+        if wanted is not None and wanted != _current_type(node):
+            self._promote(node, wanted)
         if doc is not KEEP and doc != node.doc:
             node.doc = doc
             self._changed.add(node.id)

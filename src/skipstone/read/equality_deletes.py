@@ -52,9 +52,9 @@ class EqualityDeletes:
         for row in delete_rows:
             groups.setdefault(self._ids(row), []).append(row)
         for ids, rows in groups.items():
-            columns = [_plain(column_of(batch, key_field(i, self._metadata))) for i in ids]
+            columns = [plain_keys(column_of(batch, key_field(i, self._metadata))) for i in ids]
             keys = [self._load(row) for row in rows]
-            gone |= _among(columns, [pa.concat_arrays([k[place] for k in keys]) for place in range(len(ids))])
+            gone |= among(columns, [pa.concat_arrays([k[place] for k in keys]) for place in range(len(ids))])
         return gone
 
     def _ids(self, row: int) -> tuple[int, ...]:
@@ -79,7 +79,7 @@ class EqualityDeletes:
         file_format = self._deletes.column("file_format")[row].as_py()
         batches = [b for _, b in project_file(self._storage, path, file_format, wanted)]
         return [
-            pa.concat_arrays([_plain(column_of(b, f)) for b in batches]) if batches else _plain(_no_values(f))
+            pa.concat_arrays([plain_keys(column_of(b, f)) for b in batches]) if batches else plain_keys(_no_values(f))
             for f in fields
         ]
 
@@ -123,7 +123,7 @@ def _no_values(field: Field) -> Any:
     return pa.array([], to_arrow_type(field.type))
 
 
-def _plain(values: Any) -> Any:
+def plain_keys(values: Any) -> Any:
     """Values that Arrow's hashing compares by their bits."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -135,7 +135,7 @@ def _plain(values: Any) -> Any:
     return values
 
 
-def _among(columns: list[Any], keys: list[Any]) -> npt.NDArray[np.bool_]:
+def among(columns: list[Any], keys: list[Any]) -> npt.NDArray[np.bool_]:
     """Which rows are, in all columns, equal to one of the keys."""
     row_codes = np.zeros(len(columns[0]), np.int64)
     key_codes = np.zeros(len(keys[0]), np.int64)

@@ -1,0 +1,207 @@
+"""A scan: what to read from a table, not yet read.
+
+A snapshot id, a tag or a point in time is read with the schema of that time, a branch with the table's current one.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow
+
+from skipstone.errors import InvalidInput, NotFound, Unsupported, what_exists
+from skipstone.metadata.arrow_types import to_arrow_schema
+from skipstone.metadata.history import snapshot_as_of
+from skipstone.metadata.refs import MAIN
+from skipstone.metadata.reserved import METADATA_COLUMNS, PARTITION_NAME, partition_column
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.snapshots import Snapshot
+from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.types import Field, StructType
+from skipstone.plan import ScanPlan, plan_scan
+from skipstone.plan.entries import unified_type
+from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind
+from skipstone.predicate.literals import instant_nanos
+from skipstone.read import read_plan
+from skipstone.storage.protocol import Storage
+
+pa: Any = pyarrow
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """Rows of one snapshot: those that match a filter, the columns asked for, up to a limit."""
+
+    name: str
+    metadata: TableMetadata
+    storage: Storage
+    filter: Any = None
+    columns: Sequence[str] | None = None
+    snapshot_id: int | None = None
+    ref: str | None = None
+    as_of: Any = None
+    limit: int | None = None
+    float_order: FloatOrder = FloatOrder.IEEE
+    case_sensitive: bool = True
+    threads: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        given = [n for n in ("snapshot_id", "ref", "as_of") if getattr(self, n) is not None]
+        if len(given) > 1:
+            raise InvalidInput(
+                f"Cannot scan {self.name}: expected at most one of snapshot_id, ref and as_of, got {given}."
+            )
+        if self.limit is not None and self.limit < 0:
+            raise InvalidInput(f"Cannot scan {self.name} with limit {self.limit}: expected 0 or more.")
+
+    @cached_property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot to read; None for a table without any."""
+        if self.snapshot_id is not None:
+            return self.metadata.snapshot(self.snapshot_id)
+        if self.as_of is not None:
+            return snapshot_as_of(self.metadata, _timestamp_ms(self.as_of))
+        return self.metadata.ref_snapshot(self.ref or MAIN)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The schema to read with."""
+        is_branch = (
+            self.snapshot_id is None
+            and self.as_of is None
+            and (self.ref is None or self.metadata.ref(self.ref).is_branch)
+        )
+        if is_branch or self.snapshot is None:
+            return self.metadata.current_schema
+        return self.metadata.snapshot_schema(self.snapshot)
+
+    @cached_property
+    def predicate(self) -> Predicate:
+        return bind(as_predicate(self.filter), self.schema, table=self.name, case_sensitive=self.case_sensitive)
+
+    @cached_property
+    def wanted(self) -> StructType:
+        """The fields to read, in the order asked for."""
+        if self.columns is None:
+            return self.schema.struct
+        return StructType(tuple(_wanted_fields(self.columns, self.schema, self.metadata, self.case_sensitive)))
+
+    @cached_property
+    def _plan(self) -> ScanPlan:
+        plan = plan_scan(
+            self.metadata,
+            self.storage,
+            snapshot=self.snapshot,
+            schema=self.schema,
+            predicate=self.predicate,
+            float_order=self.float_order,
+        )
+        return plan if self.limit is None else plan.limited(self.limit)
+
+    def plan(self) -> ScanPlan:
+        """Which files will be read, and why."""
+        return self._plan
+
+    def explain(self) -> str:
+        """What was skipped at each level."""
+        return self._plan.explain()
+
+    def to_batches(self) -> Any:
+        """The rows as a stream of Arrow batches."""
+        schema: Any = to_arrow_schema(self.wanted)
+        return pa.RecordBatchReader.from_batches(schema, self._batches(schema))
+
+    def _batches(self, schema: Any) -> Iterator[Any]:
+        for batch in read_plan(self._plan, self.storage, wanted=self.wanted, threads=self.threads, limit=self.limit):
+            yield batch if batch.schema.equals(schema, check_metadata=True) else batch.cast(schema)
+
+    def to_arrow(self) -> Any:
+        """The rows as an Arrow table."""
+        return self.to_batches().read_all()
+
+    def to_pandas(self) -> Any:
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        return _needs("polars", self.name).from_arrow(_plain_storage(self.to_arrow()))
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """The rows as a DuckDB relation."""
+        duckdb = _needs("duckdb", self.name)
+        return (connection or duckdb).from_arrow(_plain_storage(self.to_arrow()))
+
+    def count(self) -> int:
+        """How many rows match: from metadata alone where it proves the number, by reading otherwise."""
+        whole = self._plan if self.limit is None else self._unlimited().plan()
+        proven = whole.count()
+        total = proven if proven is not None else self._read_count(whole)
+        return total if self.limit is None else min(total, self.limit)
+
+    def _unlimited(self) -> Scan:
+        return Scan(**{**self._arguments(), "limit": None})
+
+    def _arguments(self) -> dict[str, Any]:
+        return {n: getattr(self, n) for n in self.__dataclass_fields__}
+
+    def _read_count(self, plan: ScanPlan) -> int:
+        batches = read_plan(plan, self.storage, wanted=StructType(()), threads=self.threads, limit=self.limit)
+        return sum(b.num_rows for b in batches)
+
+
+def _wanted_fields(
+    columns: Sequence[str], schema: Schema, metadata: TableMetadata, case_sensitive: bool
+) -> Iterator[Field]:
+    special = {**METADATA_COLUMNS, PARTITION_NAME: partition_column(unified_type(metadata))}
+    ordinary = [c for c in columns if c not in special or schema.find(c) is not None]
+    for name in ordinary:
+        if schema.find(name, case_sensitive=case_sensitive) is None:
+            names = [*(".".join(p) for p in schema.paths_by_id.values()), *special]
+            raise NotFound(f"Cannot find column {name!r}. {what_exists('Columns', name, names)}")
+    selected = {f.id: f for f in schema.select(ordinary, case_sensitive=case_sensitive).fields} if ordinary else {}
+    done: set[int] = set()
+    for name in columns:
+        if name in special and schema.find(name) is None:
+            top = special[name]
+        else:
+            found = schema.field(name, case_sensitive=case_sensitive)
+            above = [*schema.ancestors(found.id)]
+            top = selected[above[-1].id if above else found.id]
+        if top.id not in done:
+            done.add(top.id)
+            yield top
+
+
+def _timestamp_ms(moment: Any) -> int:
+    """A point in time as milliseconds since the epoch; text and datetimes without a zone are UTC."""
+    match moment:
+        case bool():
+            raise InvalidInput(f"Invalid point in time {moment!r}: expected a datetime, ISO text or milliseconds.")
+        case int():
+            return moment
+        case datetime.datetime():
+            zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
+            return (zoned - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
+        case str():
+            return instant_nanos(moment) // 1_000_000
+        case _:
+            raise InvalidInput(f"Invalid point in time {moment!r}: expected a datetime, ISO text or milliseconds.")
+
+
+def _needs(package: str, name: str) -> Any:
+    try:
+        return __import__(package)
+    except ImportError:
+        raise Unsupported(f"Cannot hand {name} to {package}: it is not installed. Run pip install {package}.") from None
+
+
+def _plain_storage(table: Any) -> Any:
+    """Extension columns as what they are stored as, for libraries that do not know them."""
+    for place, column in enumerate(table.schema):
+        if isinstance(column.type, pa.BaseExtensionType):
+            stored = table.column(place).cast(column.type.storage_type)
+            table = table.set_column(place, column.name, stored)
+    return table

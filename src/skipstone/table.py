@@ -1,0 +1,189 @@
+"""The door: a table that can be read, changed and looked into. It delegates; the work is done in the rooms behind.
+
+table = skipstone.catalog("sqlite:///lake/catalog.db", warehouse="lake").load_table("shop.shipping_address")
+table.scan("zip_code = '10001'").to_arrow()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from skipstone.catalog import Catalog, LoadedTable
+from skipstone.catalog.identifiers import display
+from skipstone.commit import Change, Outcome, Transaction
+from skipstone.errors import FormatViolation, InvalidInput
+from skipstone.metadata.partitioning import PartitionSpec
+from skipstone.metadata.refs import SnapshotRef
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.snapshots import Snapshot
+from skipstone.metadata.sorting import SortOrder
+from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.scan import Scan
+from skipstone.storage.protocol import Storage
+from skipstone.writes import Writes
+
+
+class Table(Writes):
+    """A table as of the last time it was loaded, changed or refreshed."""
+
+    def __init__(self, loaded: LoadedTable, *, catalog: Catalog | None, storage: Storage) -> None:
+        self._loaded = loaded
+        self._catalog = catalog
+        self._storage = storage
+        self.name = display(loaded.identifier)
+
+    def __repr__(self) -> str:
+        return f"Table({self.name}, v{self.metadata.format_version}, {self.metadata_location})"
+
+    # -- what it is
+
+    @property
+    def metadata(self) -> TableMetadata:
+        return self._loaded.metadata
+
+    @property
+    def metadata_location(self) -> str:
+        return self._loaded.metadata_location
+
+    @property
+    def storage(self) -> Storage:
+        return self._storage
+
+    @property
+    def location(self) -> str:
+        return self.metadata.location
+
+    @property
+    def format_version(self) -> int:
+        return self.metadata.format_version
+
+    @property
+    def schema(self) -> Schema:
+        return self.metadata.current_schema
+
+    @property
+    def spec(self) -> PartitionSpec:
+        return self.metadata.default_spec
+
+    @property
+    def sort_order(self) -> SortOrder:
+        return self.metadata.default_sort_order
+
+    @property
+    def properties(self) -> dict[str, str]:
+        return dict(self.metadata.properties)
+
+    @property
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        return self.metadata.snapshots
+
+    @property
+    def current_snapshot(self) -> Snapshot | None:
+        return self.metadata.current_snapshot
+
+    @property
+    def refs(self) -> dict[str, SnapshotRef]:
+        return dict(self.metadata.refs)
+
+    # -- reading
+
+    def scan(
+        self,
+        filter: Any = None,
+        *,
+        columns: Sequence[str] | None = None,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        as_of: Any = None,
+        limit: int | None = None,
+        **options: Any,
+    ) -> Scan:
+        """Rows that match a filter: SQL text, a predicate such as `col("zip_code") == "10001"`, or Iceberg's JSON."""
+        return Scan(
+            name=self.name,
+            metadata=self.metadata,
+            storage=self.storage,
+            filter=filter,
+            columns=columns,
+            snapshot_id=snapshot_id,
+            ref=ref,
+            as_of=as_of,
+            limit=limit,
+            **options,
+        )
+
+    def refresh(self) -> Self:
+        """See what others have committed."""
+        if self._catalog is None:
+            return self
+        fresh = self._catalog.load(self._loaded.identifier)
+        ours, theirs = self.metadata.table_uuid, fresh.metadata.table_uuid
+        if ours is not None and theirs is not None and ours != theirs:
+            raise FormatViolation(
+                f"Cannot refresh {self.name}: expected table UUID {ours}, got {theirs}. Another table has taken its "
+                "name; load it again."
+            )
+        self._loaded = fresh
+        return self
+
+    # -- changing
+
+    def transaction(self) -> TableTransaction:
+        """Several changes, one commit: `with table.transaction() as tx: tx.append(a); tx.delete("...")`."""
+        return TableTransaction(self)
+
+    def _apply(self, change: Change) -> None:
+        transaction = self._begin()
+        transaction.add(change)
+        self._take(transaction.commit())
+
+    def _begin(self) -> Transaction:
+        if self._catalog is None:
+            raise InvalidInput(
+                f"Cannot change {self.name}: it was opened from a metadata file, read only. Load it from a catalog."
+            )
+        return Transaction(self._catalog, self._loaded)
+
+    def _take(self, outcome: Outcome) -> None:
+        self._loaded = outcome.unwrap()
+
+
+class TableTransaction(Writes):
+    """Changes that are committed together when the block ends, or not at all."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._transaction = table._begin()
+        self.name = table.name
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """The table with the changes so far."""
+        return self._transaction.metadata
+
+    @property
+    def storage(self) -> Storage:
+        return self._table.storage
+
+    def scan(self, filter: Any = None, **options: Any) -> Scan:
+        """The table with the changes so far."""
+        return Scan(name=self.name, metadata=self.metadata, storage=self.storage, filter=filter, **options)
+
+    def _apply(self, change: Change) -> None:
+        self._transaction.add(change)
+
+    def commit(self) -> None:
+        self._table._take(self._transaction.commit())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            self._transaction.discard()
