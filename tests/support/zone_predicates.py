@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 from tests.support.zones import LEAVES, NAMES, SCHEMA, VARIANT_KINDS, VARIANT_PATHS, Batch, some_value
@@ -151,7 +151,7 @@ def _some_literal(rng: random.Random, type_: PrimitiveType, pool: list[Value]) -
         case IntType() | LongType():
             return value + rng.choice((0, 0, -1, 1)) if rng.random() < 0.95 else rng.choice((2**40, -(2**70), 0.5))
         case DecimalType():
-            return value + rng.choice((Decimal(0), Decimal(0), Decimal("0.0005"))) if abs(value) < 10**15 else value
+            return value if rng.random() < 0.7 else Context(prec=60).add(value, Decimal("0.0005"))
         case _ if isinstance(type_, _TEMPORAL):
             return TypedLiteral(type_, value)
         case StringType():

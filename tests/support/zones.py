@@ -103,7 +103,9 @@ def some_value(rng: random.Random, type_: PrimitiveType) -> Value:
             return _some_float(rng)
         case DecimalType(precision=precision, scale=scale):
             top = 10**precision - 1
-            return Decimal(f"{_some_int(rng, -top, top)}E-{scale}")
+            # Neighbours with all digits set: what rounds to fewer digits mixes them up.
+            near_top = [top // 9 * 8 + rng.randint(-20, 20), top // 7 * -3 + rng.randint(-20, 20)]
+            return Decimal(f"{rng.choice((_some_int(rng, -top, top), _some_int(rng, -top, top), *near_top))}E-{scale}")
         case StringType():
             return _some_text(rng)
         case BinaryType():
