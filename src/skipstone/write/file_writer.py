@@ -34,6 +34,9 @@ class FileWriter(Protocol):
     def finish(self) -> FileFacts:
         """End the file; nothing can be added afterwards."""
 
+    def abandon(self) -> None:
+        """Let go of the stream; whatever was written is worth nothing."""
+
 
 class OpenFile(Protocol):
     """Starts a writer of one format."""

@@ -91,22 +91,23 @@ def plan_metrics(struct: StructType, modes: Mapping[int, MetricsMode]) -> Metric
 
     def visit(f: Field, path: tuple[int, ...], repeated: bool) -> None:
         nonlocal leaves
-        if isinstance(f.type, UnknownType):
-            return
         if not isinstance(f.type, PrimitiveType):
             inside = repeated or not isinstance(f.type, StructType)
             for i, child in enumerate(children(f.type)):
-                visit(child, (*path, i), inside)
+                # Structs leave unknown fields out; a list or map cannot do without its values.
+                if not (isinstance(f.type, StructType) and isinstance(child.type, UnknownType)):
+                    visit(child, (*path, i), inside)
             return
         mode = modes.get(f.id)
         if mode is not None and not repeated:
             tracked.append(TrackedColumn(field_id=f.id, type=f.type, path=path, mode=mode, file_column=leaves))
-        if mode is not None and not isinstance(f.type, VariantType):
+        if mode is not None and not isinstance(f.type, VariantType | UnknownType):
             sized.append((leaves, f.id))
         leaves += 2 if isinstance(f.type, VariantType) else 1
 
     for i, f in enumerate(struct.fields):
-        visit(f, (i,), False)
+        if not isinstance(f.type, UnknownType):
+            visit(f, (i,), False)
     return MetricsPlan(tracked=tuple(tracked), sized=tuple(sized))
 
 

@@ -8,6 +8,7 @@ Spec: "Appendix A: Format-specific Requirements", Parquet; "Data File Fields".
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
@@ -81,6 +82,13 @@ class ParquetFileWriter:
             split_offsets=tuple(_start(footer.row_group(i)) for i in range(footer.num_row_groups)),
             metrics=footer_metrics(footer, self._plan, self._facts),
         )
+
+    def abandon(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            # Closed while there is a stream: else it closes itself at some later moment, without one.
+            with suppress(pa.ArrowException, OSError, RuntimeError):
+                writer.close()
 
     def _open(self, rows: int) -> Any:
         s = self._settings

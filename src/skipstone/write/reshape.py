@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skipstone.metadata.arrow_types import nested_array, struct_array
-from skipstone.metadata.types import Field, ListType, MapType, StructType, Type, UnknownType
+from skipstone.metadata.types import Field, ListType, MapType, StructType, Type, UnknownType, walk
 
 _compute: Any = pc
 
@@ -25,7 +25,7 @@ def reshape_table(table: pa.Table, fields: tuple[Field, ...], target: pa.Schema)
             continue
         column: Any = table.column(i)
         wanted = target.field(len(columns)).type
-        if column.type != wanted:
+        if column.type != wanted or has_required_child(f.type):
             column = pa.chunked_array([reshape(chunk, f.type, wanted) for chunk in column.chunks], wanted)
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=target)
@@ -33,7 +33,7 @@ def reshape_table(table: pa.Table, fields: tuple[Field, ...], target: pa.Schema)
 
 def reshape(array: Any, type_: Type, target: pa.DataType) -> Any:
     """An array of `to_arrow_type(type_)` as an array of `target`."""
-    if array.type == target:
+    if array.type == target and not has_required_child(type_):
         return array
     wanted: Any = target
     match type_:
@@ -41,6 +41,7 @@ def reshape(array: Any, type_: Type, target: pa.DataType) -> Any:
             children = struct_children(array)
             stored = [(c, f) for c, f in zip(children, fields, strict=True) if not isinstance(f.type, UnknownType)]
             made = [reshape(c, f.type, wanted.field(i).type) for i, (c, f) in enumerate(stored)]
+            made = [present(c) if f.required and c.null_count else c for c, (_, f) in zip(made, stored, strict=True)]
             return struct_array(wanted, made, array.is_null())
         case ListType():
             offsets, (values,) = list_parts(array)
@@ -53,6 +54,33 @@ def reshape(array: Any, type_: Type, target: pa.DataType) -> Any:
             return nested_array(wanted, offsets, [key, value], array.is_null())
         case _:
             return _leaf(array, wanted)
+
+
+def has_required_child(type_: Type) -> bool:
+    """Whether a struct anywhere in the type has a field that must have a value."""
+    return any(
+        isinstance(f.type, StructType) and any(c.required for c in f.type.fields)
+        for f in (Field(id=0, name="", type=type_), *walk(type_))
+    )
+
+
+def present(array: Any) -> Any:
+    """The array with nothing marked null.
+
+    A required field is null only where its struct is null. Files say so at the struct, and writers want the field
+    itself without nulls; what then stands in its place is never read.
+    """
+    if isinstance(array, pa.ExtensionArray):
+        return pa.ExtensionArray.from_storage(array.type, present(array.storage))
+    if pa.types.is_struct(array.type):
+        made: Any = pa.StructArray.from_arrays
+        return made(struct_children(array), fields=list(array.type))
+    if pa.types.is_list(array.type) or pa.types.is_map(array.type):
+        offsets, parts = list_parts(array)
+        build: Any = pa.MapArray if pa.types.is_map(array.type) else pa.ListArray
+        return build.from_arrays(offsets, *parts, type=array.type)
+    buffers = array.buffers()
+    return pa.Array.from_buffers(array.type, len(array), [None, *buffers[1:]], null_count=0, offset=array.offset)
 
 
 def struct_children(array: Any) -> list[Any]:

@@ -19,12 +19,18 @@ from skipstone.errors import Unsupported
 from skipstone.metadata.manifest import DataFile, FileContent
 from skipstone.metadata.types import StructType
 from skipstone.storage.protocol import Storage
+from skipstone.write.avro import AvroFileWriter
 from skipstone.write.file_writer import FileFacts, FileWriter, OpenFile
 from skipstone.write.metrics import MetricsPlan
+from skipstone.write.orc import OrcFileWriter
 from skipstone.write.parquet import ParquetFileWriter
 from skipstone.write.settings import WriteSettings
 
-WRITERS: Final[Mapping[str, OpenFile]] = {"parquet": ParquetFileWriter}
+WRITERS: Final[Mapping[str, OpenFile]] = {
+    "parquet": ParquetFileWriter,
+    "orc": OrcFileWriter,
+    "avro": AvroFileWriter,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +140,7 @@ class _OpenedFile:
             facts = self.writer.finish()
             size = self._stream.tell()
         except BaseException as e:
+            self.writer.abandon()
             self._context.__exit__(type(e), e, e.__traceback__)
             raise
         self._context.__exit__(None, None, None)
@@ -141,6 +148,7 @@ class _OpenedFile:
 
     def abandon(self) -> None:
         error = _Abandoned()
+        self.writer.abandon()
         with suppress(_Abandoned):
             self._context.__exit__(_Abandoned, error, None)
 

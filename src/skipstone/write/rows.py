@@ -76,7 +76,7 @@ def write_rows(
     )
     try:
         check_columns(rows.schema, writer.fields)
-        for batch in _batches(rows):
+        for batch in batches_of(rows):
             writer.write(batch)
         return writer.finish()
     except BaseException:
@@ -204,7 +204,8 @@ class _Buffer:
         return pa.Table.from_batches(batches) if batches else None
 
 
-def _batches(rows: Rows) -> Iterator[pa.RecordBatch]:
+def batches_of(rows: Rows) -> Iterator[pa.RecordBatch]:
+    """Rows in any of their forms, batch by batch."""
     if isinstance(rows, pa.RecordBatch):
         yield rows
     elif isinstance(rows, pa.Table):
