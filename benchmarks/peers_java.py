@@ -79,7 +79,7 @@ def java_manifest(entries: int = ENTRIES) -> Path:
 
 def java_decode_seconds(manifest: Path, columns: Collection[str] | None = None, *, passes: int = 9) -> float:
     """Median seconds of one pass of Java over a manifest of `java_manifest`; all columns unless some are named."""
-    jvm: Any = _spark()._jvm  # type: ignore[attr-defined]
+    jvm: Any = _spark()._jvm
     reads = jvm_class(_spark(), "org.apache.iceberg.ManifestFiles")
     iterators = jvm_class(_spark(), "org.apache.iceberg.relocated.com.google.common.collect.Iterators")
     table = _java_table((manifest.parent / "table").as_uri())
@@ -103,15 +103,15 @@ def _spark() -> SparkSession:
 
 
 def _java_table(location: str) -> Any:
-    jvm: Any = _spark()._jvm  # type: ignore[attr-defined]
-    configuration = _spark()._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+    jvm: Any = _spark()._jvm
+    configuration = _spark()._jsc.hadoopConfiguration()
     return jvm.org.apache.iceberg.hadoop.HadoopTables(configuration).load(location)
 
 
 def _write_with_java(work: Path, source_metadata: str) -> None:
     """Copy the entries of a foreign table into a manifest of Java's own and commit it to a table at `work/table`."""
-    jvm: Any = _spark()._jvm  # type: ignore[attr-defined]
-    configuration = _spark()._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+    jvm: Any = _spark()._jvm
+    configuration = _spark()._jsc.hadoopConfiguration()
     io = jvm.org.apache.iceberg.hadoop.HadoopFileIO(configuration)
     operations = jvm.org.apache.iceberg.StaticTableOperations(source_metadata, io)
     source = jvm.org.apache.iceberg.BaseTable(operations, "source")

@@ -13,10 +13,10 @@ from tests.support.golden_values import golden_entries, golden_manifest, partiti
 from tests.support.table_reader import OpenTable, open_golden
 
 from skipstone.metadata.avro import parse_container
-from skipstone.metadata.manifest import EntryStatus, ManifestContent
+from skipstone.metadata.manifest import EntryStatus, ManifestContent, ManifestFile
 from skipstone.metadata.manifest_list import read_manifest_list, write_manifest_list
 from skipstone.metadata.manifest_read import read_manifest, read_manifest_header
-from skipstone.metadata.manifest_write import write_manifest
+from skipstone.metadata.manifest_write import WrittenManifest, write_manifest
 from skipstone.metadata.types import PrimitiveType
 from skipstone.metadata.values import parse_bound, serialize_bound
 
@@ -27,6 +27,24 @@ OTHER_LAYOUTS = ("v2_object_store", "v2_migrated", "v2_name_mapping")
 
 def _current(opened: OpenTable) -> Any:
     return opened.manifests(opened.metadata.current_snapshot)
+
+
+def _header(opened: OpenTable, manifest: ManifestFile) -> Any:
+    """The header of a manifest; Java's always has a schema and a spec."""
+    return read_manifest_header(opened.manifest_bytes(manifest), source=manifest.manifest_path)
+
+
+def _rewritten(opened: OpenTable, manifest: ManifestFile) -> WrittenManifest:
+    """The manifest with the same version and content, before inheritance, so that nulls to inherit stay null."""
+    header, entries = _header(opened, manifest), opened.entries(manifest, inherit=False)
+    return write_manifest(
+        entries,
+        format_version=header.format_version,
+        schema=header.schema,
+        spec=header.spec,
+        content=header.content,
+        snapshot_id=None if entries.column("snapshot_id").null_count else manifest.added_snapshot_id,
+    )
 
 
 @pytest.mark.parametrize("table", TABLES, ids=str)
@@ -68,7 +86,7 @@ def test_every_manifest_of_every_snapshot_agrees_with_its_manifest_list(table: G
 def test_headers_of_manifests_name_the_spec_and_content_of_the_list(table: GoldenTable) -> None:
     opened = open_golden(table)
     for manifest in opened.distinct_manifests():
-        header = read_manifest_header(opened.manifest_bytes(manifest), source=manifest.manifest_path)
+        header = _header(opened, manifest)
         assert header.spec_id == manifest.partition_spec_id
         assert header.content == manifest.content
         assert header.spec.compatible_with(opened.spec(manifest))
@@ -100,23 +118,12 @@ def test_counts_of_entries_and_files_equal_javas(table: GoldenTable) -> None:
 
 @pytest.mark.parametrize("table", TABLES, ids=str)
 def test_manifests_written_again_read_the_same(table: GoldenTable) -> None:
-    """With the same version and content, and before inheritance, so that nulls to inherit stay null."""
     opened = open_golden(table)
     for manifest in opened.distinct_manifests():
-        data = opened.manifest_bytes(manifest)
-        header = read_manifest_header(data, source=manifest.manifest_path)
-        before = opened.entries(manifest, inherit=False)
-        written = write_manifest(
-            before,
-            format_version=header.format_version,
-            schema=header.schema,
-            spec=header.spec,
-            content=header.content,
-            snapshot_id=None if before.column("snapshot_id").null_count else manifest.added_snapshot_id,
-        )
+        written = _rewritten(opened, manifest)
         again = read_manifest(written.data, source="again", maps=True)
-        assert again.equals(before), manifest.manifest_path
-        header_again = read_manifest_header(written.data, source="again")
+        assert again.equals(opened.entries(manifest, inherit=False)), manifest.manifest_path
+        header, header_again = _header(opened, manifest), read_manifest_header(written.data, source="again")
         assert header_again.schema == header.schema
         assert header_again.spec == header.spec
         assert (header_again.format_version, header_again.content) == (header.format_version, header.content)
@@ -127,17 +134,7 @@ def test_written_manifests_and_lists_have_javas_avro_schemas_and_headers(table: 
     """Names, ids, types and their order: no field too many (deprecated ones), none too few."""
     opened = open_golden(table)
     for manifest in opened.distinct_manifests():
-        data = opened.manifest_bytes(manifest)
-        header = read_manifest_header(data, source=manifest.manifest_path)
-        written = write_manifest(
-            opened.entries(manifest, inherit=False),
-            format_version=header.format_version,
-            schema=header.schema,
-            spec=header.spec,
-            content=header.content,
-            snapshot_id=None if header.format_version > 1 else manifest.added_snapshot_id,
-        )
-        _assert_same_header(written.data, data)
+        _assert_same_header(_rewritten(opened, manifest).data, opened.manifest_bytes(manifest))
     for snapshot in opened.metadata.snapshots:
         assert snapshot.manifest_list is not None
         data = opened.fetch(snapshot.manifest_list)
@@ -180,18 +177,13 @@ def _without_docs(json_value: Any) -> Any:
 def test_facts_computed_for_a_written_manifest_equal_those_in_javas_list(table: GoldenTable) -> None:
     opened = open_golden(table)
     for manifest in opened.distinct_manifests():
-        header = read_manifest_header(opened.manifest_bytes(manifest), source=manifest.manifest_path)
-        if header.format_version != opened.metadata.format_version:
+        if _header(opened, manifest).format_version != opened.metadata.format_version:
             continue  # a list after an upgrade describes manifests of the older version with defaults
-        written = write_manifest(
-            opened.entries(manifest, inherit=False),
-            format_version=header.format_version,
-            schema=header.schema,
-            spec=header.spec,
-            content=header.content,
-            snapshot_id=manifest.added_snapshot_id,
+        written = _rewritten(opened, manifest)
+        ours, javas = (
+            golden_manifest(written.manifest_file("x", added_snapshot_id=manifest.added_snapshot_id)),
+            golden_manifest(manifest),
         )
-        ours, javas = golden_manifest(written.manifest_file("x")), golden_manifest(manifest)
         for inherited in ("manifest", "length", "sequence_number", "min_sequence_number", "first_row_id"):
             del ours[inherited], javas[inherited]
         assert ours == javas
@@ -219,8 +211,7 @@ def test_manifest_lists_written_again_read_the_same(table: GoldenTable) -> None:
 def test_every_bound_is_decoded_and_encoded_again(table: GoldenTable) -> None:
     opened = open_golden(table)
     for manifest in opened.distinct_manifests():
-        data = opened.manifest_bytes(manifest)
-        schema = read_manifest_header(data, source=manifest.manifest_path).schema
+        schema = _header(opened, manifest).schema
         for row in opened.entries(manifest).select(["lower_bounds", "upper_bounds"]).to_pylist():
             for field_id, bound in [*(row["lower_bounds"] or ()), *(row["upper_bounds"] or ())]:
                 field = schema.find(field_id)

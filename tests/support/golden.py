@@ -64,7 +64,7 @@ class GoldenTable:
     @cached_property
     def inspect(self) -> Mapping[str, Any]:
         """Counts of Java's metadata tables, and which metadata file is current."""
-        return _read_json(self.expected / "inspect.json")
+        return dict(_read_json(self.expected / "inspect.json"))
 
     @property
     def metadata_file(self) -> Path:

@@ -92,7 +92,7 @@ def maven_jar(group: str, artifact: str, version: str) -> Path:
 
 def jvm_class(spark: SparkSession, name: str) -> Any:
     """A Java class by its full name, for static calls."""
-    found = spark._jvm  # type: ignore[attr-defined]
+    found: Any = spark._jvm
     for part in name.split("."):
         found = getattr(found, part)
     return found

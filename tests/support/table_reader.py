@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,18 @@ class OpenTable:
     metadata: TableMetadata
     fetch: Callable[[str], bytes]
     kms: KeyManagement | None = None
+    _listed: dict[int, list[ManifestFile]] = field(default_factory=dict, compare=False, repr=False)
 
     def manifests(self, snapshot: Snapshot | None) -> list[ManifestFile]:
-        """The manifests of a snapshot, in the order of its manifest list."""
-        if snapshot is None or snapshot.manifest_list is None:
+        """The manifests of a snapshot, in the order of its manifest list. Read once."""
+        if snapshot is None:
+            return []
+        if snapshot.snapshot_id not in self._listed:
+            self._listed[snapshot.snapshot_id] = self._read_list(snapshot)
+        return list(self._listed[snapshot.snapshot_id])
+
+    def _read_list(self, snapshot: Snapshot) -> list[ManifestFile]:
+        if snapshot.manifest_list is None:
             return []
         data = self.fetch(snapshot.manifest_list)
         if snapshot.key_id is not None:
@@ -73,7 +82,9 @@ class OpenTable:
                     yield manifest
 
 
+@cache
 def open_golden(table: GoldenTable, *, kms: KeyManagement | None = None) -> OpenTable:
+    """A golden table; opened once, since nothing may change it."""
     metadata = parse_table_metadata(table.metadata_file.read_bytes(), source=table.metadata_file.name)
     return OpenTable(metadata, lambda location: local(location).read_bytes(), kms)
 
