@@ -544,6 +544,7 @@ def test_a_fault_at_any_call_of_a_commit_leaves_the_old_or_the_new_state(
     assert calls >= 1
     for number in range(1, calls + 1):
         before = catalog.load(T)
+        files = {info.path for info in storage.list(catalog.warehouse)}
         wanted = changed(before.metadata, a=str(number))
         storage.plan([Fault(number=number, is_answer_lost=is_answer_lost)])
         try:
@@ -554,6 +555,9 @@ def test_a_fault_at_any_call_of_a_commit_leaves_the_old_or_the_new_state(
         except (OSError, CommitRejected):
             outcome = "not done"
         assert storage.faults_ahead == 0
+        if outcome == "not done":
+            stored = {info.path for info in storage.list(catalog.warehouse)}
+            assert stored <= files | {path for path in stored if path.endswith("version-hint.text")}
         storage.plan([])
         now = catalog.load(T).metadata
         assert now in {"done": [wanted], "unknown": [before.metadata, wanted], "not done": [before.metadata]}[outcome]

@@ -87,6 +87,15 @@ def test_a_written_file_is_read_whole_and_in_ranges(storage: Storage, base: str)
 
 
 @everywhere
+def test_settling_keeps_all_that_was_written(storage: Storage, base: str) -> None:
+    storage.settle()
+    storage.write_new(f"{base}/x", b"1")
+    storage.settle()
+    storage.settle()
+    assert storage.read(f"{base}/x") == b"1"
+
+
+@everywhere
 def test_an_empty_file_is_a_file(storage: Storage, base: str) -> None:
     storage.write_new(f"{base}/empty", b"")
     assert storage.exists(f"{base}/empty")

@@ -168,6 +168,7 @@ class FilesystemCatalog:
     def _rename(self, unique: str, location: str, *, table: str, is_create: bool) -> None:
         try:
             self._storage.move_new(unique, location)
+            self._storage.settle()
         except AlreadyExists as error:
             self._store.forget(unique)
             if is_create:

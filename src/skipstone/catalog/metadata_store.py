@@ -52,9 +52,15 @@ class MetadataStore:
         return kept
 
     def store(self, location: str, metadata: TableMetadata, *, is_gzip: bool) -> None:
-        """Write a new metadata file."""
+        """Write a new metadata file, and settle all files that it may name."""
         data = serialize_table_metadata(metadata, compression="gzip" if is_gzip else "none")
-        self.storage.write_new(location, data)
+        try:
+            self.storage.write_new(location, data)
+            self.storage.settle()
+        except OSError:
+            # It may have been written all the same, and nobody will ever point at it.
+            self.forget(location)
+            raise
         self._keep(self._key(location, data), metadata)
 
     def moved(self, old: str, new: str) -> None:

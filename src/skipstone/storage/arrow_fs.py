@@ -121,6 +121,9 @@ class ArrowStorage:
             raise taken(target)
         self._rename(_inner(source), _inner(target))
 
+    def settle(self) -> None:
+        """A stream that was closed is as safe as its file system makes it."""
+
     @contextmanager
     def _written(self, path: str, *, is_new: bool = False) -> Iterator[pa.NativeFile]:
         """A stream whose file is complete under its own name afterwards, or not there at all."""

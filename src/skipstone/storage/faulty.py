@@ -115,6 +115,9 @@ class FaultyStorage:
     def move_new(self, source: str, target: str) -> None:
         self._call("move_new", source, lambda: self._storage.move_new(source, target))
 
+    def settle(self) -> None:
+        self._call("settle", "", self._storage.settle)
+
     def _call(self, kind: str, path: str, perform: Callable[[], T]) -> T:
         fault = self._count(kind, path)
         if fault is None:

@@ -1,7 +1,10 @@
 """Files of this machine.
 
-A file is written under a temporary name in its directory, forced to disk, and then linked to its own name: a link never
-replaces anything, so of two writers one fails, and a killed writer leaves at most a hidden temporary file.
+A file is written under a temporary name in its directory and then linked to its own name: a link never replaces
+anything, so of two writers one fails, and a killed writer leaves at most a hidden temporary file.
+
+Files are forced to disk in the background, several at a time: a file system then needs one flush for many, where one
+after the other they would cost a flush each. Until `settle` nothing refers to them.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from skipstone.storage.flushing import Flushing
 from skipstone.storage.paths import join, local_path
 from skipstone.storage.protocol import Child, FileInfo, check_range, missing, taken
 
@@ -26,7 +30,7 @@ class LocalStorage:
     """`is_durable` false leaves writing to the operating system: faster, safe against a killed process, not power."""
 
     def __init__(self, *, is_durable: bool = True) -> None:
-        self._is_durable = is_durable
+        self._flushing = Flushing() if is_durable else None
 
     def __repr__(self) -> str:
         return "LocalStorage()"
@@ -74,7 +78,7 @@ class LocalStorage:
             raise taken(path)
         temporary = _temporary_beside(target)
         try:
-            self._write(temporary, data)
+            _write(temporary, data)
             self._link(temporary, target, path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -83,7 +87,7 @@ class LocalStorage:
         target = Path(local_path(path))
         temporary = _temporary_beside(target)
         try:
-            self._write(temporary, data)
+            _write(temporary, data)
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
@@ -98,8 +102,6 @@ class LocalStorage:
         try:
             with pa.OSFile(str(temporary), "wb") as stream:
                 yield stream
-            if self._is_durable:
-                _force_to_disk(temporary)
             self._link(temporary, target, path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -150,13 +152,9 @@ class LocalStorage:
             raise missing(source) from None
         start.unlink(missing_ok=True)
 
-    def _write(self, temporary: Path, data: bytes) -> None:
-        temporary.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("xb") as file:
-            file.write(data)
-            if self._is_durable:
-                file.flush()
-                os.fsync(file.fileno())
+    def settle(self) -> None:
+        if self._flushing is not None:
+            self._flushing.settle()
 
     def _link(self, source: Path, target: Path, path: str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -164,8 +162,8 @@ class LocalStorage:
             os.link(source, target)
         except FileExistsError:
             raise taken(path) from None
-        if self._is_durable:
-            _force_to_disk(target.parent)
+        if self._flushing is not None:
+            self._flushing.add(str(target))
 
 
 def _temporary_beside(target: Path) -> Path:
@@ -181,9 +179,7 @@ def _entries(directory: str) -> list[os.DirEntry[str]]:
         return []
 
 
-def _force_to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _write(temporary: Path, data: bytes) -> None:
+    temporary.parent.mkdir(parents=True, exist_ok=True)
+    with temporary.open("xb") as file:
+        file.write(data)

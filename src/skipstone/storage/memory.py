@@ -115,6 +115,9 @@ class MemoryStorage:
                 raise taken(target)
             self._files[target] = self._files.pop(source)
 
+    def settle(self) -> None:
+        """Nothing in memory survives a power failure."""
+
 
 def _checked(path: str) -> str:
     scheme_of(path)

@@ -76,6 +76,9 @@ class MovedStorage:
     def move_new(self, source: str, target: str) -> None:
         _refuse(target)
 
+    def settle(self) -> None:
+        """Nothing is written here."""
+
     def where(self, path: str) -> str:
         """Where the file of a location in the metadata is now."""
         known = canonical(path)

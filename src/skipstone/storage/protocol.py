@@ -4,6 +4,9 @@ Files are immutable: they are written once, whole, and never changed. A reader s
 writers of one path never both succeed where the storage can tell them apart. Locations are kept as they are written in
 metadata; they are literal text, never percent-decoded, because that is how other engines write them.
 
+A file is seen as soon as it is written, and safe from a power failure once `settle` has returned. Catalogs settle
+before they publish; a process whose files another one publishes settles before it reports them.
+
 A missing file is NotFound and a taken path AlreadyExists, each naming the path. Everything else that goes wrong with
 the outside world is an OSError.
 """
@@ -85,6 +88,9 @@ class Storage(Protocol):
 
     def move_new(self, source: str, target: str) -> None:
         """Rename a file in one step, AlreadyExists if the target is taken."""
+
+    def settle(self) -> None:
+        """Wait until all that was written through this storage is safe; OSError if it cannot be made so."""
 
 
 def missing(path: str) -> NotFound:

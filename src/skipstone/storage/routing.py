@@ -111,6 +111,12 @@ class RoutingStorage:
             raise InvalidInput(f"Cannot rename {source} to {target}: expected two places in one file system.")
         storage.move_new(source, target)
 
+    def settle(self) -> None:
+        with self._lock:
+            opened = list(self._opened.values())
+        for storage in opened:
+            storage.settle()
+
     def of(self, location: str) -> Storage:
         """The storage that holds a location."""
         scheme = scheme_of(location)

@@ -24,23 +24,64 @@ def test_a_failed_write_leaves_no_temporary_file(tmp_path: Path, monkeypatch: py
     assert list(tmp_path.iterdir()) == []
 
 
-def test_durable_files_and_their_directories_are_forced_to_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settled_files_are_forced_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forced: list[str] = []
     real = os.fsync
 
     def fsync(handle: int) -> None:
-        forced.append("directory" if os.path.isdir(f"/proc/self/fd/{handle}") else "file")  # noqa: PTH112
         real(handle)
+        forced.append(os.readlink(f"/proc/self/fd/{handle}"))  # noqa: PTH115
 
     monkeypatch.setattr(os, "fsync", fsync)
-    LocalStorage().write_new(f"{tmp_path}/x", b"1")
-    with LocalStorage().create(f"{tmp_path}/y") as stream:
+    storage = LocalStorage()
+    storage.write_new(f"{tmp_path}/a", b"1")
+    with storage.create(f"{tmp_path}/b") as stream:
         stream.write(b"1")
-    assert forced == ["file", "directory", "file", "directory"]
-    LocalStorage(is_durable=False).write_new(f"{tmp_path}/z", b"1")
-    assert len(forced) == 4
+    storage.settle()
+    assert sorted(forced) == [f"{tmp_path}/a", f"{tmp_path}/b"]
+    storage.move_new(f"{tmp_path}/a", f"{tmp_path}/c")
+    storage.settle()
+    storage.settle()
+    assert forced[2:] == [f"{tmp_path}/c"]
+    careless = LocalStorage(is_durable=False)
+    careless.write_new(f"{tmp_path}/d", b"1")
+    careless.settle()
+    assert len(forced) == 3
+
+
+def test_a_file_that_cannot_be_forced_to_disk_is_an_error_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: int) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    storage = LocalStorage()
+    storage.write_new(f"{tmp_path}/x", b"1")
+    with pytest.raises(OSError, match="no space left"):
+        storage.settle()
+    storage.settle()
+
+
+def test_a_file_that_was_deleted_need_not_be_forced(tmp_path: Path) -> None:
+    storage = LocalStorage()
+    for number in range(50):
+        storage.write_new(f"{tmp_path}/{number}", b"1")
+        storage.delete(f"{tmp_path}/{number}")
+    storage.settle()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_settles_its_own_files(tmp_path: Path) -> None:
+    storage = LocalStorage()
+    storage.write_new(f"{tmp_path}/parent", b"1")
+    child = os.fork()
+    if child == 0:
+        storage.settle()
+        storage.write_new(f"{tmp_path}/child", b"1")
+        storage.settle()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    storage.settle()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["child", "parent"]
 
 
 def test_a_listing_does_not_follow_links_to_directories(tmp_path: Path) -> None:
