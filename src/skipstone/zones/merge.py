@@ -8,9 +8,10 @@ rows add nothing.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from skipstone.errors import InvalidInput
 from skipstone.metadata.types import (
@@ -55,27 +56,68 @@ def merge_zones(zones: ZoneMap, group: Array, num_groups: int) -> ZoneMap:
     return ZoneMap(num_zones=num_groups, row_count=groups.sum(rows), columns=columns)
 
 
+_INT64 = np.iinfo(np.int64)
+# What leaves a fold as it is, and the fold.
+_FOLDS: Final[dict[str, tuple[int, Any]]] = {
+    "min": (_INT64.max, np.minimum),
+    "max": (_INT64.min, np.maximum),
+    "sum": (0, np.add),
+}
+
+
 class Groups:
     """Zones by group, and what is folded over the zones of each."""
 
     def __init__(self, group: Array, num_groups: int) -> None:
         self.group = group
         self.num_groups = num_groups
+        numbers = group.to_numpy()
+        is_sorted = bool(np.all(numbers[1:] >= numbers[:-1]))
+        # Zones in the order of their groups, and where each group that has members starts.
+        self._order = None if is_sorted else np.argsort(numbers, kind="stable")
+        ordered = numbers if self._order is None else numbers[self._order]
+        self._starts = (
+            np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(ordered) else ordered
+        )
+        self._sizes = np.bincount(numbers, minlength=num_groups)
+        self._present = ordered[self._starts] if len(ordered) else ordered
 
-    def fold(self, values: Array, how: str) -> Array:
+    def fold(self, values: Array, how: Literal["min", "max", "sum"]) -> Array:
         """`min`, `max` or `sum` of the known values of each group; null where there is none."""
+        if pa.types.is_int64(values.type):
+            return self._fold_numbers(values, how)
+        if pa.types.is_integer(values.type) or pa.types.is_temporal(values.type):
+            plain = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
+            return self._fold_numbers(plain.cast(pa.int64()), how).cast(plain.type).view(values.type)
         folded = pa.table({"g": self.group, "v": values}).group_by("g", use_threads=False).aggregate([("v", how)])
         place = np.full(self.num_groups, -1, dtype=np.int64)
         place[folded.column("g").to_numpy()] = np.arange(folded.num_rows)
         column = folded.column(f"v_{how}").combine_chunks()
         return column.take(pa.array(place, mask=place < 0))
 
+    def _fold_numbers(self, values: Array, how: Literal["min", "max", "sum"]) -> Array:
+        """The same for whole numbers, several times as fast."""
+        identity, fold = _FOLDS[how]
+        numbers = values.fill_null(identity).to_numpy(zero_copy_only=False)
+        found = np.full(self.num_groups, identity, dtype=np.int64)
+        if len(self._starts):
+            found[self._present] = fold.reduceat(numbers if self._order is None else numbers[self._order], self._starts)
+        known = self._count(values.is_valid())
+        return pa.array(found, mask=known == 0)
+
+    def _count(self, proof: Bits) -> npt.NDArray[np.int64]:
+        """How many members of each group the proof holds for."""
+        held = proof.true_count
+        if held == 0:
+            return np.zeros(self.num_groups, dtype=np.int64)
+        if held == len(proof):
+            return self._sizes
+        chosen = self.group.to_numpy()[proof.to_numpy(zero_copy_only=False)]
+        return np.bincount(chosen, minlength=self.num_groups)
+
     def any(self, proof: Bits) -> Bits:
         """Whether the proof holds for one member at least."""
-        hits = np.bincount(
-            self.group.to_numpy(), weights=proof.to_numpy(zero_copy_only=False), minlength=self.num_groups
-        )
-        return pa.array(hits > 0)
+        return pa.array(self._count(proof) > 0)
 
     def sum(self, counts: Counts) -> Counts:
         """The sum where every member's count is known; 0 for a group without members."""
@@ -130,14 +172,14 @@ def _without_odd(lower: Array, upper: Array) -> tuple[Array, Array]:
     return pc.if_else(odd, nothing, lower), pc.if_else(odd, nothing, upper)
 
 
-def _bound(bound: Array, how: str, groups: Groups, needed: Bits) -> Array:
+def _bound(bound: Array, how: Literal["min", "max"], groups: Groups, needed: Bits) -> Array:
     told = pc.if_else(needed, bound, pa.scalar(None, bound.type))
     unsure = groups.any(pc.and_(needed, bound.is_null()))
     folded = _fold_floats(told, how, groups) if pa.types.is_floating(told.type) else groups.fold(told, how)
     return pc.if_else(unsure, pa.scalar(None, bound.type), folded)
 
 
-def _fold_floats(values: Array, how: str, groups: Groups) -> Array:
+def _fold_floats(values: Array, how: Literal["min", "max"], groups: Groups) -> Array:
     """By the total order, in which -0.0 comes before 0.0: as integers that sort like the numbers."""
     wide = values.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False).view(np.int64)
     keys = np.where(wide < 0, wide ^ np.int64(0x7FFFFFFFFFFFFFFF), wide)
