@@ -19,7 +19,7 @@ from skipstone.metadata.transforms_arrow import apply_arrow
 from skipstone.metadata.types import PrimitiveType, Value
 from skipstone.metadata.variant import parse_variant
 from skipstone.predicate.arrow_values import Array
-from skipstone.predicate.nodes import Column, Term, Transformed, VariantGet, term_type
+from skipstone.predicate.nodes import Column, Term, Transformed, VariantGet, WholeType, term_type
 from skipstone.predicate.variant_terms import get_path
 
 pa: Any = pyarrow
@@ -91,6 +91,8 @@ class TermValues:
         array = self._batch.column(path[0])
         for position in path[1:]:
             array = pc.struct_field(decoded(array), [position])  # null where the struct is
+        if isinstance(column.type, WholeType):
+            return array
         return decoded(convert_array(array, column.type, where=f"column '{column.name}' (id {column.field_id})"))
 
 

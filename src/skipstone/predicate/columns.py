@@ -9,7 +9,7 @@ from __future__ import annotations
 from skipstone.errors import InvalidInput, NotFound, what_exists
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import Field, PrimitiveType
-from skipstone.predicate.nodes import Column, Ref
+from skipstone.predicate.nodes import Column, Ref, WholeType
 
 
 class Columns:
@@ -37,17 +37,13 @@ class Columns:
                 f"Cannot find column {ref.name!r} in {self._table}. {what_exists('Columns', ref.name, names)}"
             )
         name = schema.name_of(field.id)
-        if not isinstance(field.type, PrimitiveType):
-            raise InvalidInput(
-                f"Cannot bind a predicate on field {field.id} '{name}': expected a primitive, got {field.type}. "
-                "Name one of the fields inside it."
-            )
         if schema.is_in_list_or_map(field.id):
             raise InvalidInput(
                 f"Cannot bind a predicate on field {field.id} '{name}': expected one value a row, got a field inside a "
                 "list or map. Filter the rows after reading them."
             )
-        return Column(field_id=field.id, type=field.type, name=name, is_nested=field.id in schema.parents_by_id)
+        type_ = field.type if isinstance(field.type, PrimitiveType) else WholeType(field.type)
+        return Column(field_id=field.id, type=type_, name=name, is_nested=field.id in schema.parents_by_id)
 
     def _field(self, ref: Ref) -> Field | None:
         if ref.parts is not None and (field_id := self._ids_by_path.get(ref.parts)) is not None:

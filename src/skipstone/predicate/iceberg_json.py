@@ -206,32 +206,46 @@ def _serialize(predicate: Predicate) -> Any:
             return True
         case AlwaysFalse():
             return False
-        case And(children) | Or(children):
-            return _joined("and" if isinstance(predicate, And) else "or", [_serialize(c) for c in children])
+        case And(children):
+            return _joined("and", _serialize_sides(children, NotNull))
+        case Or(children):
+            return _joined("or", _serialize_sides(children, IsNull))
+        case Compare(Op.NE) | NotIn() | NotStartsWith():
+            # Iceberg's negative comparisons match null.
+            not_null = {"type": "not-null", "term": _serialize_term(predicate.term)}
+            return {"type": "and", "left": not_null, "right": _serialize_leaf(predicate)}
+        case _:
+            return _serialize_leaf(predicate)
+
+
+def _serialize_sides(children: tuple[Predicate, ...], null_test: type[IsNull | NotNull]) -> list[Any]:
+    """The operands of AND or OR. A negative comparison beside a null test of its term needs no test of its own:
+    with `IS NOT NULL AND` it stays, with `IS NULL OR` the comparison says both."""
+    tested = {c.term for c in children if isinstance(c, null_test)}
+    bare = [isinstance(c, NotIn | NotStartsWith) or (isinstance(c, Compare) and c.op is Op.NE) for c in children]
+    said = {c.term for c, is_bare in zip(children, bare) if is_bare and null_test is IsNull}  # type: ignore[union-attr]
+    return [
+        _serialize_leaf(child) if is_bare and child.term in tested else _serialize(child)  # type: ignore
+        for child, is_bare in zip(children, bare)
+        if not (isinstance(child, IsNull) and child.term in said)
+    ]
+
+
+def _serialize_leaf(leaf: Predicate) -> Any:
+    match leaf:
         case IsNull(term) | NotNull(term) | IsNan(term) | NotNan(term):
-            name = next(n for n, c in _UNARY.items() if isinstance(predicate, c))
+            name = next(n for n, c in _UNARY.items() if isinstance(leaf, c))
             return {"type": name, "term": _serialize_term(term)}
         case Compare(op, term, value):
-            leaf = {"type": _NAMES[op], "term": _serialize_term(term), "value": _serialize_value(term, value)}
-            return _with_not_null(leaf) if op is Op.NE else leaf
+            return {"type": _NAMES[op], "term": _serialize_term(term), "value": _serialize_value(term, value)}
         case In(term, values) | NotIn(term, values):
-            negative = isinstance(predicate, NotIn)
-            leaf = {
-                "type": "not-in" if negative else "in",
-                "term": _serialize_term(term),
-                "values": [_serialize_value(term, v) for v in values],
-            }
-            return _with_not_null(leaf) if negative else leaf
+            name = "in" if isinstance(leaf, In) else "not-in"
+            return {"type": name, "term": _serialize_term(term), "values": [_serialize_value(term, v) for v in values]}
         case StartsWith(term, prefix) | NotStartsWith(term, prefix):
-            negative = isinstance(predicate, NotStartsWith)
-            leaf = {
-                "type": "not-starts-with" if negative else "starts-with",
-                "term": _serialize_term(term),
-                "value": _serialize_value(term, prefix),
-            }
-            return _with_not_null(leaf) if negative else leaf
+            name = "starts-with" if isinstance(leaf, StartsWith) else "not-starts-with"
+            return {"type": name, "term": _serialize_term(term), "value": _serialize_value(term, prefix)}
         case _:
-            raise Unsupported(f"Cannot write {predicate} as Iceberg expression JSON: Iceberg has no such expression.")
+            raise Unsupported(f"Cannot write {leaf} as Iceberg expression JSON: Iceberg has no such expression.")
 
 
 def _joined(kind: str, sides: list[Any]) -> Any:
@@ -240,10 +254,6 @@ def _joined(kind: str, sides: list[Any]) -> Any:
         pairs = [{"type": kind, "left": a, "right": b} for a, b in zip(sides[::2], sides[1::2])]
         sides = pairs + sides[len(pairs) * 2 :]
     return sides[0]
-
-
-def _with_not_null(leaf: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "and", "left": {"type": "not-null", "term": leaf["term"]}, "right": leaf}
 
 
 def _serialize_term(term: Term) -> Any:

@@ -127,7 +127,9 @@ def fit(type_: PrimitiveType, literal: Any) -> Place:
         case FixedType() | BinaryType():
             return Fit(bytes(_expect(literal, (bytes, bytearray, memoryview), "Pass bytes, in SQL X'0AFF'.")))
         case _:
-            raise LiteralMismatch("whose values have no order and no literals. Test it for null instead.")
+            raise LiteralMismatch(
+                "whose values have no order and no literals. Test it, or a field inside it, for null."
+            )
 
 
 def _expect(literal: Any, kinds: type | tuple[type, ...], hint: str) -> Any:

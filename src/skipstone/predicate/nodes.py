@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from skipstone.metadata.transforms import Transform
-from skipstone.metadata.types import PrimitiveType, Value
+from skipstone.metadata.types import PrimitiveType, Type, Value
 
 
 class Op(Enum):
@@ -53,6 +53,16 @@ class Ref:
 
     def __str__(self) -> str:
         return self.name
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WholeType(PrimitiveType):
+    """A struct, list or map as a predicate sees it: there or null. It has no literals."""
+
+    type: Type
+
+    def __str__(self) -> str:
+        return str(self.type)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from skipstone.predicate.nodes import (
     FALSE,
     TRUE,
     And,
+    Column,
     Compare,
     In,
     IsNan,
@@ -34,6 +35,7 @@ from skipstone.predicate.nodes import (
     Ref,
     StartsWith,
     VariantGet,
+    WholeType,
     field_ids,
 )
 
@@ -164,7 +166,7 @@ def test_literal_between_two_values_is_compared_by_the_one_below(name: str, betw
         ("big", 1e17, "Cannot bind predicate big = 1e+17: field 2 'big' is long, got the double 1e+17, at which "
          "neighbouring longs are no longer told apart. Pass an integer."),
         ("v", 5, "Cannot bind predicate v = 5: field 20 'v' is variant, whose values have no order and no literals. "
-         "Test it for null instead."),
+         "Test it, or a field inside it, for null."),
     ],
 )  # fmt: skip
 def test_literal_of_another_kind_is_refused_with_the_next_step(name: str, literal: Any, message: str) -> None:
@@ -200,7 +202,8 @@ def test_names_are_case_sensitive_unless_asked() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a = 1", "Name one of the fields inside it"),
+        ("a = 1", "Test it, or a field inside it, for null"),
+        ("tags LIKE 'a%'", "expected a string"),
         ("tags.element = 'x'", "one value a row"),
         ("year(region) = 2026", "year does not take string"),
         ("bucket(16, x) = 3", "does not take double"),
@@ -222,6 +225,8 @@ def test_term_that_cannot_be_tested_is_refused(text: str, message: str) -> None:
         ("id IS NOT NULL", TRUE),
         ("a.c IS NULL", IsNull(column("a.c"))),
         ("nothing IS NULL", TRUE),
+        ("a IS NULL", IsNull(Column(field_id=7, type=WholeType(SALES.field("a").type), name="a"))),
+        ("tags IS NOT NULL", NotNull(Column(field_id=23, type=WholeType(SALES.field("tags").type), name="tags"))),
         ("nothing = 5", FALSE),
         ("NOT nothing = 5", FALSE),
         ("isnan(id)", FALSE),
