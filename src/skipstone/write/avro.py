@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from skipstone.metadata.arrow_types import to_arrow_schema
 from skipstone.metadata.avro.encode import SYNC_BYTES, Codec, encode
 from skipstone.metadata.avro_types import to_avro_schema
 from skipstone.metadata.types import StructType
@@ -42,7 +41,7 @@ class AvroFileWriter:
         self._codec = _CODECS[settings.compression]
         self._level = settings.compression_level
         self._sync = os.urandom(SYNC_BYTES)
-        header = self._encoded(to_arrow_schema(struct).empty_table())
+        header = self._encoded(pa.table({}))
         self._header_bytes = len(header)
         stream.write(header)
 
