@@ -1,7 +1,7 @@
 """Manifests of a snapshot, and the entries in them, as a commit needs them.
 
-Manifest lists and manifests never change. The lists of recent snapshots are kept in memory, above all those this
-process wrote itself: the next commit then reads nothing to append.
+Manifest lists and manifests never change. Lists of recent snapshots and small manifests that this process wrote itself
+are kept in memory: the next commit then reads nothing to append, and little to merge.
 
 Spec: "Manifest Lists", "Manifests", "Snapshots".
 """
@@ -12,15 +12,17 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from skipstone.errors import Unsupported
-from skipstone.metadata.manifest import EntryStatus, ManifestFile
+from skipstone.metadata.inheritance import inherit
+from skipstone.metadata.manifest import ENTRY_COLUMNS, METRIC_COLUMNS, EntryStatus, ManifestFile
 from skipstone.metadata.manifest_list import embedded_manifests, read_manifest_list
 from skipstone.metadata.manifest_read import read_manifest, read_manifest_header
+from skipstone.metadata.manifest_rows import partition_arrow_type
 from skipstone.metadata.partitioning import PartitionSpec
 from skipstone.metadata.snapshots import Snapshot
 from skipstone.metadata.table_metadata import TableMetadata
@@ -28,6 +30,8 @@ from skipstone.metadata.types import StructType
 from skipstone.storage.protocol import Storage
 
 _KEPT_MANIFESTS_MAX: Final = 100_000
+_KEPT_ENTRIES_MAX: Final = 20_000
+_SMALL_ENTRIES: Final = 100
 _COUNTS: Final = (
     "added_files_count",
     "existing_files_count",
@@ -38,38 +42,51 @@ _COUNTS: Final = (
 )
 
 
-class _ManifestLists:
-    """The least recently used lists go first when there are too many manifests in all."""
+T = TypeVar("T")
 
-    def __init__(self) -> None:
+
+class _Kept(Generic[T]):
+    """What immutable files hold, by location. The least recently used go first when there is too much in all."""
+
+    def __init__(self, weight_max: int) -> None:
+        self._weight_max = weight_max
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, tuple[ManifestFile, ...]] = OrderedDict()
-        self._count = 0
+        self._kept: OrderedDict[str, tuple[T, int]] = OrderedDict()
+        self._weight = 0
 
-    def find(self, location: str) -> tuple[ManifestFile, ...] | None:
+    def find(self, location: str) -> T | None:
         with self._lock:
             found = self._kept.get(location)
-            if found is not None:
-                self._kept.move_to_end(location)
-            return found
+            if found is None:
+                return None
+            self._kept.move_to_end(location)
+            return found[0]
 
-    def keep(self, location: str, manifests: tuple[ManifestFile, ...]) -> None:
+    def keep(self, location: str, value: T, weight: int) -> None:
         with self._lock:
             if location in self._kept:
                 return
-            self._kept[location] = manifests
-            self._count += len(manifests) + 1
-            while self._count > _KEPT_MANIFESTS_MAX and len(self._kept) > 1:
-                _, dropped = self._kept.popitem(last=False)
-                self._count -= len(dropped) + 1
+            self._kept[location] = (value, weight)
+            self._weight += weight
+            while self._weight > self._weight_max and len(self._kept) > 1:
+                _, (_, dropped) = self._kept.popitem(last=False)
+                self._weight -= dropped
 
 
-_lists = _ManifestLists()
+_lists: Final[_Kept[tuple[ManifestFile, ...]]] = _Kept(_KEPT_MANIFESTS_MAX)
+_small: Final[_Kept[pa.Table]] = _Kept(_KEPT_ENTRIES_MAX)
 
 
 def remember_manifests(manifest_list: str, manifests: tuple[ManifestFile, ...]) -> None:
     """Keep what a list holds that was just written under a location of its own."""
-    _lists.keep(manifest_list, manifests)
+    _lists.keep(manifest_list, manifests, len(manifests) + 1)
+
+
+def remember_entries(manifest_path: str, entries: pa.Table) -> None:
+    """Keep the entries of a small manifest that was just written, as they were written: nothing inherited yet."""
+    is_as_read = all(arrow is None or entries.schema.field(n).type == arrow for n, arrow in ENTRY_COLUMNS.items())
+    if entries.num_rows <= _SMALL_ENTRIES and is_as_read:
+        _small.keep(manifest_path, entries, entries.num_rows)
 
 
 def manifests_of(storage: Storage, metadata: TableMetadata, snapshot: Snapshot | None) -> tuple[ManifestFile, ...]:
@@ -88,7 +105,7 @@ def manifests_of(storage: Storage, metadata: TableMetadata, snapshot: Snapshot |
     if found is None:
         data = storage.read(location)
         found = tuple(read_manifest_list(data, source=location, format_version=metadata.format_version))
-        _lists.keep(location, found)
+        remember_manifests(location, found)
     return found
 
 
@@ -119,7 +136,14 @@ def entries_of(
     metrics: Collection[int] | None = None,
     data: bytes | None = None,
 ) -> pa.Table:
-    """The entries of a manifest, with inherited values written out."""
+    """The entries of a manifest, with inherited values written out. `data` is its content if it was read already."""
+    kept = _remembered(metadata, manifest) if not metrics else None
+    if kept is not None:
+        inherited = inherit(kept, manifest)
+        names = set(ENTRY_COLUMNS if columns is None else columns)
+        if not maps:
+            names -= METRIC_COLUMNS.keys() - set(columns or ())
+        return inherited.select([name for name in ENTRY_COLUMNS if name in names])
     return read_manifest(
         storage.read(manifest.manifest_path) if data is None else data,
         source=manifest.manifest_path,
@@ -131,6 +155,20 @@ def entries_of(
         on_bad_bound="unknown",
         inherit_from=manifest,
     )
+
+
+def _remembered(metadata: TableMetadata, manifest: ManifestFile) -> pa.Table | None:
+    """The kept entries, unless the type of partition values was promoted since."""
+    kept = _small.find(manifest.manifest_path)
+    if kept is None:
+        return None
+    wanted = partition_arrow_type(partition_type_of(metadata, metadata.spec(manifest.partition_spec_id)))
+    return kept if kept.schema.field("partition").type == wanted else None
+
+
+def is_remembered(manifest: ManifestFile) -> bool:
+    """Whether the entries are in memory."""
+    return _small.find(manifest.manifest_path) is not None
 
 
 def counted(storage: Storage, metadata: TableMetadata, manifest: ManifestFile) -> ManifestFile:

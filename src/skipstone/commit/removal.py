@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skipstone.commit.context import CommitContext
-from skipstone.commit.manifests import entries_of, integers, is_live, rows_at
+from skipstone.commit.manifests import entries_of, integers, is_live, is_remembered, rows_at
 from skipstone.commit.matching import (
     in_partitions,
     may_hold_match,
@@ -165,7 +165,7 @@ class _Step:
         return found
 
     def _rewrite(self, manifest: ManifestFile, mask_of: Any) -> tuple[list[ManifestFile], RemovedFiles | None]:
-        data = self.context.storage.read(manifest.manifest_path)
+        data = None if is_remembered(manifest) else self.context.storage.read(manifest.manifest_path)
         mask = mask_of(manifest, data)
         if not mask.any():
             return [manifest], None
@@ -189,7 +189,7 @@ class _Step:
             return True
         return r.predicate is not None and may_hold_match(r.predicate, manifest, self.metadata, r.float_order)
 
-    def _data_mask(self, manifest: ManifestFile, data: bytes) -> Any:
+    def _data_mask(self, manifest: ManifestFile, data: bytes | None) -> Any:
         r, metadata = self.removal, self.metadata
         spec = metadata.spec(manifest.partition_spec_id)
         metrics = metric_ids(r.predicate, metadata) if r.predicate is not None else None
@@ -210,7 +210,7 @@ class _Step:
             mask |= verdicts == Verdict.EVERY_ROW_MATCHES
         return mask & live
 
-    def _delete_mask(self, manifest: ManifestFile, data: bytes, gone: frozenset[str]) -> Any:
+    def _delete_mask(self, manifest: ManifestFile, data: bytes | None, gone: frozenset[str]) -> Any:
         r, metadata = self.removal, self.metadata
         spec = metadata.spec(manifest.partition_spec_id)
         needs_bounds = bool(gone)

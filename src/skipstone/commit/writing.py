@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from skipstone.commit.manifests import partition_type_of
+from skipstone.commit.manifests import partition_type_of, remember_entries
 from skipstone.commit.staging import Staging
 from skipstone.metadata.manifest import ManifestContent, ManifestFile
 from skipstone.metadata.manifest_write import WrittenManifest, write_manifest
@@ -48,7 +48,10 @@ def store_entries(
         size = len(write(entries.slice(0, _SAMPLE_ENTRIES)).data)
         size_max = property_value(metadata.properties, MANIFEST_TARGET_SIZE_BYTES)
         step = max(_SAMPLE_ENTRIES, size_max * _SAMPLE_ENTRIES // size)
-    return [
-        staging.store_manifest(write(entries.slice(at, step)), metadata, snapshot_id=snapshot_id)
-        for at in range(0, entries.num_rows, max(step, 1))
-    ]
+    stored: list[ManifestFile] = []
+    for at in range(0, entries.num_rows, max(step, 1)):
+        piece = entries.slice(at, step)
+        stored.append(staging.store_manifest(write(piece), metadata, snapshot_id=snapshot_id))
+    if len(stored) == 1:
+        remember_entries(stored[0].manifest_path, entries)
+    return stored

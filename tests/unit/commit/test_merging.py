@@ -9,7 +9,10 @@ import pytest
 from tests.support.commits import Lake, data_files, entries, vectors
 
 from skipstone.commit import Append, Delete, RowDelta, UpdateSpec
+from skipstone.commit.manifests import entries_of, is_remembered
+from skipstone.metadata.manifest import METRIC_COLUMNS
 from skipstone.metadata.manifest_list import read_manifest_list
+from skipstone.metadata.manifest_read import read_manifest
 
 
 def manifests(lake: Lake) -> list[Any]:
@@ -101,3 +104,26 @@ def test_many_files_are_split_over_manifests_of_the_target_size() -> None:
     names = [f"file-{i}" for i in range(5_000)]
     lake.commit(Append(files=data_files(*names, state="CA"))).unwrap()
     assert len(manifests(lake)) > 1 and len(lake.live()) == 5_000
+
+
+def test_entries_kept_in_memory_equal_those_read_back() -> None:
+    lake = make(3)
+    files = data_files("a", "b", rows=4, ids=(1, 9), state="CA")
+    lake.commit(Append(files=files)).unwrap()
+    lake.commit(RowDelta(files=vectors("p", "a", state="CA"))).unwrap()
+    lake.commit(Delete(files=["b"])).unwrap()
+    for manifest in manifests(lake):
+        assert is_remembered(manifest)
+        kept = entries_of(lake.catalog.storage, lake.metadata, manifest, maps=True)
+        read = read_manifest(
+            lake.catalog.storage.read(manifest.manifest_path),
+            source="manifest",
+            schema=lake.metadata.current_schema,
+            spec=lake.metadata.spec(manifest.partition_spec_id),
+            maps=True,
+            inherit_from=manifest,
+        )
+        assert kept.schema == read.schema and kept.to_pylist() == read.to_pylist()
+        light = entries_of(lake.catalog.storage, lake.metadata, manifest, columns=("file_path", "status"))
+        assert light.column_names == ["status", "file_path"]
+        assert not set(entries_of(lake.catalog.storage, lake.metadata, manifest).column_names) & set(METRIC_COLUMNS)
