@@ -87,6 +87,7 @@ STREAM = encrypt_stream(b"abcdefgh", KEY, AAD, block_bytes=3)
         (STREAM[:8] + STREAM[39:70] + STREAM[8:39] + STREAM[70:], "block 0: expected an authentic block"),
         (STREAM[:25] + bytes([STREAM[25] ^ 1]) + STREAM[26:], "block 0: expected an authentic block"),
     ],
+    ids=lambda v: v if isinstance(v, str) else f"{len(v)} bytes",  # the bytes are random, names must not be
 )
 def test_a_changed_stream_is_one_clear_violation(data, reason):
     with pytest.raises(FormatViolation, match=reason) as caught:

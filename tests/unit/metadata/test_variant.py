@@ -244,7 +244,9 @@ def test_python_values_take_the_narrowest_kind_and_come_back(given: Any, kind: V
     assert variant_to_python(value) == given
 
 
-@pytest.mark.parametrize("given", [object(), {1: 2}, 10**38, Decimal("1E+99"), Decimal("Infinity")], ids=str)
+@pytest.mark.parametrize(
+    "given", [pytest.param(object(), id="object"), {1: 2}, 10**38, Decimal("1E+99"), Decimal("Infinity")], ids=str
+)
 def test_python_values_without_a_variant_are_refused(given: Any) -> None:
     with pytest.raises(InvalidInput):
         variant_from_python(given)
