@@ -24,6 +24,7 @@ from skipstone.predicate.project import project_inclusive, project_strict
 from skipstone.zones.arrow import pa, pc
 from skipstone.zones.build.file_bytes import FileBytes
 from skipstone.zones.build.footers import from_parquet_footer
+from skipstone.zones.build.orc_stripes import from_orc_stripes
 from skipstone.zones.build.pages import PageZones, from_page_index
 from skipstone.zones.build.parquet_columns import StoredColumn, parquet_columns
 from skipstone.zones.build.parquet_structures import read_footer
@@ -100,6 +101,18 @@ def prove_row_groups(
     none[numbers] = deeper.none.to_numpy(zero_copy_only=False)
     every[numbers] = deeper.every.to_numpy(zero_copy_only=False)
     return Proofs(pa.array(none), pa.array(every))
+
+
+def prove_stripes(
+    predicate: Predicate,
+    file: FileBytes,
+    projection: Projection,
+    *,
+    float_order: FloatOrder = FloatOrder.SPARK,
+) -> Proofs | None:
+    """What an ORC file proves about its stripes; None where its tail cannot be read, and all of it must be."""
+    zones = from_orc_stripes(file, projection, field_ids=field_ids(predicate))
+    return None if zones is None else prove(predicate, zones, float_order)
 
 
 def page_ranges(

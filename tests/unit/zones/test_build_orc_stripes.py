@@ -34,6 +34,7 @@ from skipstone.predicate import as_predicate, bind
 from skipstone.zones import ColumnFacts, ZoneMap, judge
 from skipstone.zones.build import FileBytes, from_orc_stripes
 from skipstone.zones.build.orc_tail import read_orc_tail
+from skipstone.zones.levels import prove_stripes
 
 CODECS = ["uncompressed", "snappy", "zstd", "zlib", "lz4"]
 
@@ -157,6 +158,14 @@ def test_every_stripe_is_a_zone() -> None:
     assert sum(zones.row_count.to_pylist()) == 4000
     verdicts = file.verdicts(f"a = '{values[10]}'")
     assert verdicts == [1] + [0] * (zones.num_zones - 1)
+
+
+def test_stripes_are_proven_like_any_level() -> None:
+    file = OrcZones(LONG, [1, 2])
+    predicate = bind(as_predicate("a = 9"), file.schema)
+    proofs = prove_stripes(predicate, FileBytes.of_buffer(file.data), file.projection)
+    assert proofs is not None and proofs.verdicts().tolist() == [0]
+    assert prove_stripes(predicate, FileBytes.of_buffer(b"no"), file.projection) is None
 
 
 @pytest.mark.parametrize("data", [b"", b"ORC", b"\x00" * 40, b"ORC" + b"\xff" * 300])
