@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skipstone.errors import InvalidInput
+from skipstone.predicate.arrow_filter import matches
 from skipstone.predicate.bind import bind
 from skipstone.predicate.build import ColumnExpression, Expression, col, unwrap
 from skipstone.predicate.evaluate import evaluate
@@ -44,6 +45,7 @@ __all__ = [
     "bind",
     "col",
     "evaluate",
+    "matches",
     "normalise",
     "parse_expression",
     "parse_sql",
