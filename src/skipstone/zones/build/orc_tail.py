@@ -33,10 +33,23 @@ class OrcTypeNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OrcStripe:
+    """Where a stripe lies: index and data streams, then its footer."""
+
+    offset: int
+    index_length: int
+    data_length: int
+    footer_length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OrcTail:
     writer_version: int
     is_julian: bool
+    codec: int
+    block_size: int
     types: tuple[OrcTypeNode, ...]
+    stripes: tuple[OrcStripe, ...]
     stripe_rows: tuple[int, ...]
     stripe_statistics: tuple[tuple[Message, ...], ...]  # of each stripe, by column; empty where the file has none
 
@@ -54,14 +67,17 @@ def read_orc_tail(file: FileBytes) -> OrcTail:
     footer_end = file.size - 1 - end[-1]
     footer_at = footer_end - footer_length
     footer, metadata = (
-        parse_message(_inflated(file.piece(at, length, source), codec, block_size, source), source=source)
+        parse_message(inflated(file.piece(at, length, source), codec, block_size, source), source=source)
         for at, length in ((footer_at, footer_length), (footer_at - metadata_length, metadata_length))
     )
     stripes = [parse_message(_bytes(s, source), source=source) for s in footer.get(3, [])]
     return OrcTail(
         writer_version=_number(postscript, 6),
         is_julian=_number(footer, 11) == 1,
+        codec=codec,
+        block_size=block_size,
         types=tuple(_type(_bytes(t, source), source) for t in footer.get(4, [])),
+        stripes=tuple(_stripe(s) for s in stripes),
         stripe_rows=tuple(_number(s, 5) for s in stripes),
         stripe_statistics=tuple(_statistics(_bytes(s, source), source) for s in metadata.get(1, [])),
     )
@@ -81,7 +97,16 @@ def _statistics(data: bytes, source: str) -> tuple[Message, ...]:
     return tuple(parse_message(_bytes(c, source), source=source) for c in columns)
 
 
-def _inflated(data: bytes, codec: int, block_size: int, source: str) -> bytes:
+def _stripe(message: Message) -> OrcStripe:
+    return OrcStripe(
+        offset=_number(message, 1),
+        index_length=_number(message, 2),
+        data_length=_number(message, 3),
+        footer_length=_number(message, 4),
+    )
+
+
+def inflated(data: bytes, codec: int, block_size: int, source: str, *, size_max: int = STRUCTURE_BYTES_MAX) -> bytes:
     """The content of a compressed stream: blocks with a header of three bytes, each compressed or as it is."""
     if codec == 0:
         return data
@@ -100,8 +125,8 @@ def _inflated(data: bytes, codec: int, block_size: int, source: str) -> bytes:
         parts.append(block if is_original else inflate(_CODECS[codec], block, size_max=block_size, source=source))
         position += 3 + length
         total += len(parts[-1])
-        if total > STRUCTURE_BYTES_MAX:
-            raise FormatViolation(f"Invalid {source}: expected at most {STRUCTURE_BYTES_MAX} bytes when inflated.")
+        if total > size_max:
+            raise FormatViolation(f"Invalid {source}: expected at most {size_max} bytes when inflated.")
     return b"".join(parts)
 
 
