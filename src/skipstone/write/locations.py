@@ -52,12 +52,17 @@ class DataLocations:
             return "/".join(part for part in (self._data, partition_path, name) if part)
         if partition_path and self._has_partitions:
             name = f"{partition_path}/{name}"
-        bits = f"{hash_bytes(name.encode()) & 0xFFFFFFFF:032b}"[-_ENTROPY_BITS:]
-        entropy = "/".join(bits[a:b] for a, b in _ENTROPY_CUTS)
+        entropy = entropy_of(name)
         if self._context:
             return f"{self._data}/{entropy}/{self._context}/{name}"
         # Without directories for partitions the last bits lead the name itself.
         return f"{self._data}/{entropy}{'/' if self._has_partitions else '-'}{name}"
+
+
+def entropy_of(name: str) -> str:
+    """Directories made of the bits of a name's hash."""
+    bits = f"{hash_bytes(name.encode()) & 0xFFFFFFFF:032b}"[-_ENTROPY_BITS:]
+    return "/".join(bits[a:b] for a, b in _ENTROPY_CUTS)
 
 
 def data_location(metadata: TableMetadata) -> str:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pytest
+from tests.support.written import stored
 
+from skipstone.errors import InvalidInput
 from skipstone.metadata.new_table import new_table_metadata
 from skipstone.metadata.partition_evolution import build_spec
+from skipstone.metadata.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.sorting import build_sort_order
 from skipstone.metadata.types import DOUBLE, INT, LONG, STRING, Field, StructType
-from skipstone.storage import MemoryStorage
+from skipstone.storage import LocalStorage, MemoryStorage
 from skipstone.write import write_rows
 
 SCHEMA = Schema(
@@ -68,3 +77,103 @@ def test_rows_go_to_one_file_a_partition_in_the_order_of_their_first_rows() -> N
     assert [f["partition"] for f in files] == [{"s": "a"}, {"s": "b"}, {"s": None}]
     assert [read(storage, f["file_path"]).column("id").to_pylist() for f in files] == [[1, 4], [2], [3]]
     assert [f["file_path"].split("/")[-2] for f in files] == ["s=a", "s=b", "s=null"]
+
+
+def test_a_row_that_does_not_fit_leaves_no_file_behind() -> None:
+    storage = MemoryStorage()
+    good = pa.RecordBatch.from_pylist([{"id": 1, "s": "a"}] * 10)
+    bad = pa.RecordBatch.from_pylist([{"id": None, "s": "a"}], schema=good.schema)
+    metadata = table_metadata(**{"write.target-file-size-bytes": "1", "write.parquet.row-group-size-bytes": "1"})
+    reader = pa.RecordBatchReader.from_batches(good.schema, [good, bad])
+    with pytest.raises(InvalidInput, match="'id'"):
+        write_rows(reader, metadata=metadata, storage=storage)
+    assert list(storage.list("memory://lake")) == []
+
+
+def test_a_source_that_fails_leaves_no_file_behind_open_or_closed(tmp_path: Path) -> None:
+    batch = pa.RecordBatch.from_pylist([{"id": 1, "s": "a"}] * 10)
+
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield batch
+        raise RuntimeError("the source broke")
+
+    metadata = replace(table_metadata(**{"write.parquet.row-group-size-bytes": "1"}), location=f"file://{tmp_path}/t")
+    reader = pa.RecordBatchReader.from_batches(batch.schema, broken())
+    with pytest.raises(RuntimeError, match="the source broke"):
+        write_rows(reader, metadata=metadata, storage=LocalStorage())
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_files_roll_at_the_target_size(file_format: str) -> None:
+    storage = MemoryStorage()
+    rows = pa.table({"id": range(20_000), "s": [f"{i * 7919 % 10007}" for i in range(20_000)]})
+    files = write_rows(
+        rows, metadata=table_metadata(), storage=storage, file_format=file_format, target_file_size_bytes=50_000
+    ).to_pylist()
+    assert len(files) >= 2
+    assert sum(f["record_count"] for f in files) == 20_000
+    assert max(f["file_size_in_bytes"] for f in files) < 150_000
+
+
+def test_each_file_of_a_sorted_write_is_sorted_even_when_memory_is_short() -> None:
+    storage = MemoryStorage()
+    order = build_sort_order(SCHEMA, ["id desc"])
+    metadata = replace(table_metadata(), sort_orders=(order,), default_sort_order_id=order.order_id)
+    rows = pa.table({"id": [3, 1, 2, 9, 7, 8]})
+    reader = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=3))
+    files = write_rows(reader, metadata=metadata, storage=storage, buffer_bytes=30).to_pylist()
+    assert [read(storage, f["file_path"]).column("id").to_pylist() for f in files] == [[3, 2, 1], [9, 8, 7]]
+    assert [f["sort_order_id"] for f in files] == [order.order_id] * 2
+
+
+def test_an_order_that_the_table_does_not_have_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="order of the table"):
+        write_rows(
+            pa.table({"id": [1]}),
+            metadata=table_metadata(),
+            storage=MemoryStorage(),
+            sort_order=build_sort_order(SCHEMA, ["id"]),
+        )
+
+
+def test_rows_that_move_keep_their_lineage() -> None:
+    storage = MemoryStorage()
+    metadata = replace(table_metadata(), format_version=3)
+    rows = pa.table({"id": [1, 2], "_row_id": [40, None], "_last_updated_sequence_number": [3, None]})
+    (file,) = write_rows(rows, metadata=metadata, storage=storage, with_lineage=True).to_pylist()
+    struct, table = stored(storage, file["file_path"])
+    assert [f.id for f in struct.fields][-2:] == [ROW_ID.id, LAST_UPDATED_SEQUENCE_NUMBER.id]
+    assert table.column("_row_id").to_pylist() == [40, None]
+    assert max(dict(file["value_counts"])) <= 5
+
+
+@pytest.mark.parametrize("with_lineage", [True, False])
+def test_lineage_needs_v3_and_must_be_asked_for(with_lineage: bool) -> None:
+    rows = pa.table({"id": [1], "_row_id": [1], "_last_updated_sequence_number": [1]})
+    with pytest.raises(InvalidInput):
+        write_rows(rows, metadata=table_metadata(), storage=MemoryStorage(), with_lineage=with_lineage)
+
+
+def test_no_rows_are_no_files() -> None:
+    storage = MemoryStorage()
+    files = write_rows(pa.table({"id": pa.array([], pa.int64())}), metadata=table_metadata(("s",)), storage=storage)
+    assert files.num_rows == 0
+    assert list(storage.list("memory://lake")) == []
+
+
+def test_many_partitions_keep_few_files_open() -> None:
+    storage = MemoryStorage()
+    rows = pa.table({"id": range(400), "s": [str(i % 200) for i in range(400)]})
+    metadata = table_metadata(("s",), **{"write.parquet.row-group-size-bytes": "1"})
+    reader = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=200))
+    files = write_rows(reader, metadata=metadata, storage=storage)
+    assert pc.sum(files.column("record_count")).as_py() == 400
+    assert len({p["s"] for p in files.column("partition").to_pylist()}) == 200
+
+
+def test_float_partitions_are_told_apart_by_bits() -> None:
+    nan = float("nan")
+    rows = pa.table({"id": range(5), "d": [0.0, -0.0, nan, nan, 0.0]})
+    files = write_rows(rows, metadata=table_metadata(("d",)), storage=MemoryStorage()).to_pylist()
+    assert [f["record_count"] for f in files] == [2, 1, 2]
