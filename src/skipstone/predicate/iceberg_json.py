@@ -11,7 +11,7 @@ import datetime
 import decimal
 import uuid
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from skipstone.errors import InvalidInput, Unsupported
 from skipstone.metadata.transforms import UnknownTransform, parse_transform
@@ -211,7 +211,6 @@ def _serialize(predicate: Predicate) -> Any:
         case Or(children):
             return _joined("or", _serialize_sides(children, IsNull))
         case Compare(Op.NE) | NotIn() | NotStartsWith():
-            # Iceberg's negative comparisons match null.
             not_null = {"type": "not-null", "term": _serialize_term(predicate.term)}
             return {"type": "and", "left": not_null, "right": _serialize_leaf(predicate)}
         case _:
@@ -219,16 +218,21 @@ def _serialize(predicate: Predicate) -> Any:
 
 
 def _serialize_sides(children: tuple[Predicate, ...], null_test: type[IsNull | NotNull]) -> list[Any]:
-    """The operands of AND or OR. A negative comparison beside a null test of its term needs no test of its own:
-    with `IS NOT NULL AND` it stays, with `IS NULL OR` the comparison says both."""
+    """The operands of AND or OR. A negative comparison beside a null test of its term needs none of its own: beside
+    IS NOT NULL in an AND it cannot meet null, and beside IS NULL in an OR it says that too."""
     tested = {c.term for c in children if isinstance(c, null_test)}
-    bare = [isinstance(c, NotIn | NotStartsWith) or (isinstance(c, Compare) and c.op is Op.NE) for c in children]
-    said = {c.term for c, is_bare in zip(children, bare) if is_bare and null_test is IsNull}  # type: ignore[union-attr]
+    negative = {c.term for c in children if _is_negative(c)}
+    said = negative if null_test is IsNull else set()
     return [
-        _serialize_leaf(child) if is_bare and child.term in tested else _serialize(child)  # type: ignore
-        for child, is_bare in zip(children, bare)
-        if not (isinstance(child, IsNull) and child.term in said)
+        _serialize_leaf(c) if _is_negative(c) and c.term in tested else _serialize(c)
+        for c in children
+        if not (isinstance(c, IsNull) and c.term in said)
     ]
+
+
+def _is_negative(predicate: Predicate) -> TypeGuard[Compare | NotIn | NotStartsWith]:
+    """Whether Iceberg's comparison of this name matches null, and SQL's does not."""
+    return isinstance(predicate, NotIn | NotStartsWith) or (isinstance(predicate, Compare) and predicate.op is Op.NE)
 
 
 def _serialize_leaf(leaf: Predicate) -> Any:

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from skipstone.metadata.types import Value
 from skipstone.predicate.nodes import (
     And,
-    Column,
     Compare,
     In,
     NotIn,
@@ -19,8 +18,6 @@ from skipstone.predicate.nodes import (
     Or,
     Predicate,
     Term,
-    Transformed,
-    VariantGet,
     and_,
     or_,
 )
@@ -40,20 +37,17 @@ def merge_equalities(predicate: Predicate) -> Predicate:
 def _merged(children: list[Predicate], op: Op) -> list[Predicate]:
     """The children with all lists and comparisons by `op` on one term as one, where the first of them was."""
     values: dict[Term, list[Value]] = {}
-    kept: list[Predicate | Term] = []
+    kept: list[tuple[Predicate, Term | None]] = []
     for child in children:
         found = _listed(child, op)
         if found is None:
-            kept.append(child)
+            kept.append((child, None))
             continue
         term, literals = found
         if term not in values:
-            kept.append(term)
+            kept.append((child, term))
         values.setdefault(term, []).extend(literals)
-    return [
-        _list_of(k, values[k], op) if isinstance(k, Column | Transformed | VariantGet) else k  # type: ignore[misc]
-        for k in kept
-    ]
+    return [child if term is None else _list_of(term, values[term], op) for child, term in kept]
 
 
 def _listed(child: Predicate, op: Op) -> tuple[Term, tuple[Value, ...]] | None:
