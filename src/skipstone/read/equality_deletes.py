@@ -8,8 +8,7 @@ Spec: "Equality Delete Files".
 
 from __future__ import annotations
 
-from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +23,14 @@ from skipstone.metadata.types import Field, PrimitiveType, StructType
 from skipstone.plan.scan import ScanPlan
 from skipstone.predicate.arrow_columns import TermValues, column_paths
 from skipstone.predicate.nodes import Column
+from skipstone.read.once import Once
 from skipstone.read.whole_file import project_file
 from skipstone.storage.protocol import Storage
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
+
+_CODES_MAX: Final = 1 << 62
 
 
 class EqualityDeletes:
@@ -38,8 +40,8 @@ class EqualityDeletes:
         self._deletes: Any = plan.deletes
         self._metadata = plan.metadata
         self._storage = storage
-        self._keys: dict[int, list[Any]] = {}
-        self._lock = Lock()
+        self._loaded: Once[int, list[Any]] = Once()
+        self._joined: Once[tuple[int, ...], list[Any]] = Once()
 
     def field_ids(self, delete_rows: list[int]) -> list[int]:
         """The delete columns of the given rows of the plan's deletes."""
@@ -53,9 +55,17 @@ class EqualityDeletes:
             groups.setdefault(self._ids(row), []).append(row)
         for ids, rows in groups.items():
             columns = [plain_keys(column_of(batch, key_field(i, self._metadata))) for i in ids]
-            keys = [self._load(row) for row in rows]
-            gone |= among(columns, [pa.concat_arrays([k[place] for k in keys]) for place in range(len(ids))])
+            gone |= among(columns, self._keys(tuple(rows), len(ids)))
         return gone
+
+    def _keys(self, rows: tuple[int, ...], num_columns: int) -> list[Any]:
+        """The keys of several delete files with the same delete columns, joined once for all batches."""
+
+        def join() -> list[Any]:
+            parts = [self._loaded.get(row, lambda r=row: self._read(r)) for row in rows]  # type: ignore[misc]
+            return [pa.concat_arrays([p[place] for p in parts]) for place in range(num_columns)]
+
+        return self._joined.get(rows, join)
 
     def _ids(self, row: int) -> tuple[int, ...]:
         ids = self._deletes.column("equality_ids")[row].as_py()
@@ -64,14 +74,8 @@ class EqualityDeletes:
             raise FormatViolation(f"Invalid equality delete file {path}: expected equality_ids, got none.")
         return tuple(sorted(ids))
 
-    def _load(self, row: int) -> list[Any]:
-        """The key columns of a delete file, in the order of their ids."""
-        with self._lock:
-            if row not in self._keys:
-                self._keys[row] = self._read(row)
-            return self._keys[row]
-
     def _read(self, row: int) -> list[Any]:
+        """The key columns of a delete file, in the order of their ids."""
         fields = [key_field(i, self._metadata) for i in self._ids(row)]
         wanted = StructType(tuple(_top_level(f, self._metadata) for f in fields))
         wanted = StructType(tuple({f.id: f for f in wanted.fields}.values()))
@@ -137,17 +141,20 @@ def plain_keys(values: Any) -> Any:
 
 def among(columns: list[Any], keys: list[Any]) -> npt.NDArray[np.bool_]:
     """Which rows are, in all columns, equal to one of the keys."""
-    row_codes = np.zeros(len(columns[0]), np.int64)
-    key_codes = np.zeros(len(keys[0]), np.int64)
     found = np.ones(len(columns[0]), bool)
+    row_codes, key_codes, num_codes = np.zeros(len(columns[0]), np.int64), np.zeros(len(keys[0]), np.int64), 1
     for column, key in zip(columns, keys, strict=True):
         distinct = pc.unique(key)
         at = pc.index_in(column, value_set=distinct)
         found &= at.is_valid().to_numpy(zero_copy_only=False)
-        width = len(distinct) + 1
-        row_codes = row_codes * width + pc.fill_null(at, 0).to_numpy(zero_copy_only=False)
-        key_codes = key_codes * width + pc.index_in(key, value_set=distinct).to_numpy(zero_copy_only=False)
-        # Codes are renumbered after each column, so that they never grow beyond their type.
-        both = np.unique(np.concatenate((row_codes, key_codes)), return_inverse=True)[1]
-        row_codes, key_codes = both[: len(row_codes)], both[len(row_codes) :]
+        if len(columns) == 1:
+            return found
+        num_codes *= len(distinct) + 1
+        if num_codes > _CODES_MAX:
+            # Renumbered, so that codes never grow beyond their type.
+            both = np.unique(np.concatenate((row_codes, key_codes)), return_inverse=True)[1]
+            row_codes, key_codes = both[: len(row_codes)], both[len(row_codes) :]
+            num_codes = (len(row_codes) + len(key_codes)) * (len(distinct) + 1)
+        row_codes = row_codes * (len(distinct) + 1) + pc.fill_null(at, 0).to_numpy(zero_copy_only=False)
+        key_codes = key_codes * (len(distinct) + 1) + pc.index_in(key, value_set=distinct).to_numpy()
     return found & np.isin(row_codes, key_codes)

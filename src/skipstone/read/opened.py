@@ -1,177 +1,103 @@
 """A data or delete file opened for reading, whatever its format.
 
-Every format answers the same questions: which columns there are (with field ids), how many rows, which stretches of
-rows can be read on their own, and the batches of chosen columns with the position of their first row.
+Every format answers the same questions: which columns there are (with field ids), which stretches of rows can be read
+on their own and may hold a match, and the batches of chosen columns with the position of their first row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow
-import pyarrow.orc
-import pyarrow.parquet
 
-from skipstone.errors import FormatViolation, SkipstoneError, Unsupported
-from skipstone.metadata.avro.container import parse_container
-from skipstone.metadata.avro.reading import decode
-from skipstone.metadata.avro_read_types import from_avro_schema
-from skipstone.metadata.orc_types import from_orc_schema
-from skipstone.metadata.parquet_types import from_parquet_schema
+from skipstone.errors import FormatViolation
 from skipstone.metadata.projection import Projection
 from skipstone.metadata.types import StructType
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import TRUE, Predicate, field_ids
-from skipstone.storage.protocol import Storage
-from skipstone.zones.build.footers import from_parquet_footer
-from skipstone.zones.judge import prove
+from skipstone.predicate.nodes import TRUE, Predicate
 
 pa: Any = pyarrow
-pq: Any = pyarrow.parquet
-orc: Any = pyarrow.orc
 
-# A batch of the file's columns, and the position in the file of its first row.
-PlacedBatch = tuple[int, Any]
+# A batch holds at most so many rows, and fewer where rows are wide.
+BATCH_ROWS_MAX = 131_072
+BATCH_ROWS_MIN = 1_024
+BATCH_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of a file: the rows that match, where they can be told apart, in a span of its bytes."""
+
+    projection: Projection
+    predicate: Predicate = TRUE
+    float_order: FloatOrder = FloatOrder.IEEE
+    # A stretch belongs to the span in which its first byte lies; no end means up to the end of the file.
+    first_byte: int = 0
+    end_byte: int | None = None
+
+    def has_byte(self, offset: int) -> bool:
+        return self.first_byte <= offset and (self.end_byte is None or offset < self.end_byte)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """A row group, stripe, or series of blocks; of its rows only those from `start` up to `stop` can match."""
+
+    number: int
+    position: int  # of its first row in the file
+    start: int
+    stop: int
+    every_row_matches: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedBatch:
+    """Some of the file's columns, and the position in the file of the first row."""
+
+    position: int
+    columns: Any
+
+
+Batches: TypeAlias = Iterator[PlacedBatch]
 
 
 class OpenedFile(Protocol):
     struct: StructType
     num_rows: int
 
-    def stretches(self, predicate: Predicate, projection: Projection, float_order: FloatOrder) -> npt.NDArray[np.int64]:
-        """The stretches of rows that may hold a match: row groups, or stripes."""
+    def stretches(self, question: Question) -> list[Stretch]:
+        """The stretches that may hold a match."""
 
-    def batches(self, columns: Sequence[int], stretches: Collection[int]) -> Iterator[PlacedBatch]:
-        """The given top-level columns, in the file's order, of the given stretches."""
+    def batches(self, columns: Sequence[int], stretch: Stretch) -> Batches:
+        """The given top-level columns, by their places in the file, of one stretch."""
 
     def close(self) -> None: ...
 
 
-def open_file(storage: Storage, path: str, file_format: str) -> OpenedFile:
-    """The file, opened; a damaged one is a FormatViolation that names it."""
-    kind = _FORMATS.get(file_format.lower())
-    if kind is None:
-        raise Unsupported(f"Cannot read {path}: expected format parquet, orc or avro, got {file_format!r}.")
-    try:
-        opened: OpenedFile = kind(storage, path)
-    except SkipstoneError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise FormatViolation(
-            f"Cannot read {path}: expected a {file_format.lower()} file, got: {str(error).splitlines()[0]}. "
-            "The file is cut short or damaged."
-        ) from error
-    return opened
-
-
-class _ParquetFile:
-    def __init__(self, storage: Storage, path: str) -> None:
-        self._path = path
-        self._input = storage.open(path)
-        self._file = pq.ParquetFile(self._input, pre_buffer=False)
-        self.struct = from_parquet_schema(self._file.schema, source=path)
-        self.num_rows = int(self._file.metadata.num_rows)
-        self._names = [f.name for f in self._file.schema_arrow]
-
-    def stretches(self, predicate: Predicate, projection: Projection, float_order: FloatOrder) -> npt.NDArray[np.int64]:
-        groups = np.arange(self._file.metadata.num_row_groups)
-        if predicate == TRUE:
-            return groups
-        zones = from_parquet_footer(self._file.metadata, projection, field_ids=field_ids(predicate))
-        kept: npt.NDArray[np.bool_] = prove(predicate, zones, float_order).kept().to_numpy(zero_copy_only=False)
-        return groups[kept]
-
-    def batches(self, columns: Sequence[int], stretches: Collection[int]) -> Iterator[PlacedBatch]:
-        sizes = np.array([self._file.metadata.row_group(i).num_rows for i in range(self._file.metadata.num_row_groups)])
-        starts = np.cumsum(sizes) - sizes
-        names = [self._names[c] for c in columns]
-        for group in stretches:
-            position = int(starts[group])
-            if not columns:
-                yield position, _rows_only(int(sizes[group]))
-                continue
-            try:
-                table = self._file.read_row_group(group, columns=names, use_threads=False)
-            except (pa.ArrowException, OSError) as error:
-                raise _damaged(self._path, f"row group {group}", error) from error
-            for batch in _only(table, names).to_batches():
-                yield position, batch
-                position += batch.num_rows
-
-    def close(self) -> None:
-        self._file.close()
-        self._input.close()
-
-
-class _OrcFile:
-    def __init__(self, storage: Storage, path: str) -> None:
-        self._path = path
-        self._input = storage.open(path)
-        self._file = orc.ORCFile(self._input)
-        self.struct = from_orc_schema(self._file.schema, source=path)
-        self.num_rows = int(self._file.nrows)
-        self._names = [f.name for f in self._file.schema]
-
-    def stretches(self, predicate: Predicate, projection: Projection, float_order: FloatOrder) -> npt.NDArray[np.int64]:
-        return np.arange(self._file.nstripes)
-
-    def batches(self, columns: Sequence[int], stretches: Collection[int]) -> Iterator[PlacedBatch]:
-        names = [self._names[c] for c in columns]
-        position = 0
-        for stripe in range(self._file.nstripes):
-            try:
-                # Even no column tells how many rows a stripe has, which positions need.
-                batch = self._file.read_stripe(stripe, columns=names or self._names[:1])
-            except (pa.ArrowException, OSError) as error:
-                raise _damaged(self._path, f"stripe {stripe}", error) from error
-            if stripe in stretches:
-                yield position, batch.select(names) if names else _rows_only(batch.num_rows)
-            position += batch.num_rows
-
-    def close(self) -> None:
-        self._input.close()
-
-
-class _AvroFile:
-    def __init__(self, storage: Storage, path: str) -> None:
-        self._container = parse_container(storage.read(path), source=path)
-        self.struct = from_avro_schema(self._container.schema, source=path)
-        self.num_rows = self._container.record_count
-
-    def stretches(self, predicate: Predicate, projection: Projection, float_order: FloatOrder) -> npt.NDArray[np.int64]:
-        return np.zeros(1, np.int64)
-
-    def batches(self, columns: Sequence[int], stretches: Collection[int]) -> Iterator[PlacedBatch]:
-        names = [f["name"] for f in self._container.schema["fields"]]
-        chosen = [names[c] for c in columns]
-        if not chosen:
-            yield 0, _rows_only(self.num_rows)
-            return
-        table: Any = decode(self._container, fields=chosen)
-        position = 0
-        for batch in table.select(chosen).to_batches():
-            yield position, batch
-            position += batch.num_rows
-
-    def close(self) -> None:
-        pass
-
-
-_FORMATS: dict[str, type[Any]] = {"parquet": _ParquetFile, "orc": _OrcFile, "avro": _AvroFile}
-
-
-def _rows_only(num_rows: int) -> Any:
+def rows_only(num_rows: int) -> Any:
     """A batch without columns that knows how many rows it has."""
     return pa.RecordBatch.from_arrays([pa.nulls(num_rows)], ["none"]).select([])
 
 
-def _only(table: Any, names: Sequence[str]) -> Any:
-    """Asking for `a` can also bring a column named `a.b`."""
-    return table if table.column_names == list(names) else table.select(list(names))
+def batch_rows(num_rows: int, num_bytes: int) -> int:
+    """How many rows of a stretch go into one batch."""
+    if num_rows <= 0 or num_bytes <= 0:
+        return BATCH_ROWS_MAX
+    return max(BATCH_ROWS_MIN, min(BATCH_ROWS_MAX, BATCH_BYTES * num_rows // num_bytes))
 
 
-def _damaged(path: str, where: str, error: Exception) -> FormatViolation:
-    return FormatViolation(f"Cannot read {path}, {where}: {str(error).splitlines()[0]}. The file is damaged.")
+def cut(position: int, batch: Any, stretch: Stretch) -> PlacedBatch | None:
+    """The part of a batch, which starts at `position` of the stretch, that can match."""
+    start = max(stretch.start - position, 0)
+    stop = min(stretch.stop - position, batch.num_rows)
+    if start >= stop:
+        return None
+    part = batch if (start, stop) == (0, batch.num_rows) else batch.slice(start, stop - start)
+    return PlacedBatch(stretch.position + position + start, part)
+
+
+def damaged(path: str, where: str, error: Exception) -> FormatViolation:
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    return FormatViolation(f"Cannot read {path}, {where}: {reason}. The file is damaged.")

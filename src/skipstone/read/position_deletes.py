@@ -5,27 +5,26 @@ Spec: "Position Delete Files", "Deletion Vectors".
 
 from __future__ import annotations
 
-from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow
-import pyarrow.compute
 
 from skipstone.metadata import deletion_vector
 from skipstone.metadata.reserved import DELETE_FILE_PATH, DELETE_POS
 from skipstone.metadata.types import StructType
 from skipstone.plan.scan import ScanPlan
+from skipstone.read.once import Once
 from skipstone.read.whole_file import project_file
 from skipstone.storage.protocol import Storage
 
 pa: Any = pyarrow
-pc: Any = pyarrow.compute
 
 Positions = npt.NDArray[np.int64]
 
-_PAIRS = StructType((DELETE_FILE_PATH, DELETE_POS))
+_NONE: Final = np.empty(0, np.int64)
+_PAIRS: Final = StructType((DELETE_FILE_PATH, DELETE_POS))
 
 
 class PositionDeletes:
@@ -34,37 +33,56 @@ class PositionDeletes:
     def __init__(self, plan: ScanPlan, storage: Storage) -> None:
         self._deletes: Any = plan.deletes
         self._storage = storage
-        self._pairs: dict[int, Any] = {}
-        self._lock = Lock()
+        self._vectors: Once[int, Positions] = Once()
+        self._by_path: Once[int, dict[str, Positions]] = Once()
 
     def of(self, file_path: str, delete_rows: list[int]) -> Positions:
         """Ascending positions that the given rows of the plan's deletes remove from a data file."""
         found = [self._positions(row, file_path) for row in delete_rows]
         if not found:
-            return np.empty(0, np.int64)
+            return _NONE
         return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
 
     def _positions(self, row: int, file_path: str) -> Positions:
-        path = self._deletes.column("file_path")[row].as_py()
-        offset = self._deletes.column("content_offset")[row].as_py()
-        if offset is not None:
-            bitmap = deletion_vector.load(
-                lambda start, length: self._storage.read_range(path, start, length),
-                content_offset=offset,
-                content_size_in_bytes=self._deletes.column("content_size_in_bytes")[row].as_py(),
-                cardinality=self._deletes.column("record_count")[row].as_py(),
-                source=path,
-            )
-            return deletion_vector.positions_of(bitmap).astype(np.int64)
-        pairs = self._load(row, path)
-        mine = pairs.filter(pc.equal(pairs.column("file_path"), file_path)).column("pos").to_numpy()
-        return np.unique(mine)
+        if self._deletes.column("content_offset")[row].is_valid:
+            return self._vectors.get(row, lambda: self._vector(row))
+        return self._by_path.get(row, lambda: self._load(row)).get(file_path, _NONE)
 
-    def _load(self, row: int, path: str) -> Any:
-        with self._lock:
-            if row not in self._pairs:
-                self._pairs[row] = read_pairs(self._storage, path, self._deletes.column("file_format")[row].as_py())
-            return self._pairs[row]
+    def _vector(self, row: int) -> Positions:
+        path = self._deletes.column("file_path")[row].as_py()
+        bitmap = deletion_vector.load(
+            lambda start, length: self._storage.read_range(path, start, length),
+            content_offset=self._deletes.column("content_offset")[row].as_py(),
+            content_size_in_bytes=self._deletes.column("content_size_in_bytes")[row].as_py(),
+            cardinality=self._deletes.column("record_count")[row].as_py(),
+            source=path,
+        )
+        return deletion_vector.positions_of(bitmap).astype(np.int64)
+
+    def _load(self, row: int) -> dict[str, Positions]:
+        path = self._deletes.column("file_path")[row].as_py()
+        return by_path(read_pairs(self._storage, path, self._deletes.column("file_format")[row].as_py()))
+
+
+def by_path(pairs: Any) -> dict[str, Positions]:
+    """Ascending positions of each file in a table of `file_path` and `pos`."""
+    if pairs.num_rows == 0:
+        return {}
+    paths = pairs.column("file_path").combine_chunks().dictionary_encode()
+    codes = paths.indices.to_numpy()
+    positions = pairs.column("pos").to_numpy()
+    order = np.lexsort((positions, codes))
+    codes, positions = codes[order], positions[order]
+    starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+    names = paths.dictionary.to_pylist()
+    parts = np.split(positions, starts[1:])
+    return {names[codes[start]]: _distinct(part) for start, part in zip(starts, parts, strict=True)}
+
+
+def _distinct(ascending: Positions) -> Positions:
+    is_first = np.ones(len(ascending), bool)
+    is_first[1:] = ascending[1:] != ascending[:-1]
+    return ascending[is_first]
 
 
 def read_pairs(storage: Storage, path: str, file_format: str) -> Any:

@@ -9,34 +9,43 @@ Spec: "Column Projection", "Row Lineage".
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 import pyarrow
 import pyarrow.compute
 
 from skipstone.errors import Unsupported
-from skipstone.metadata.arrow_types import to_arrow_schema
 from skipstone.metadata.manifest import FileContent
 from skipstone.metadata.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
 from skipstone.metadata.projection import Projection, resolve
 from skipstone.metadata.projection_arrow import project_arrow
 from skipstone.metadata.types import Field, StructType
 from skipstone.plan.scan import ScanPlan
+from skipstone.plan.tasks import split
 from skipstone.predicate.arrow_filter import matches
 from skipstone.predicate.nodes import TRUE, Predicate, field_ids
+from skipstone.read.ahead import in_order
 from skipstone.read.equality_deletes import EqualityDeletes, key_columns
+from skipstone.read.formats import open_file
 from skipstone.read.metadata_columns import supplied_columns
-from skipstone.read.opened import open_file
+from skipstone.read.opened import PlacedBatch, Question
 from skipstone.read.position_deletes import PositionDeletes, Positions
 from skipstone.storage.protocol import Storage
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
+
+
+_NOTHING_GONE: Final = np.empty(0, np.int64)
+# Files are cut into pieces of about this size, so that several threads can share one.
+_PIECE_BYTES: Final = 32 << 20
+# What may wait, decoded, to be taken.
+_AHEAD_BYTES: Final = 512 << 20
 
 
 def read_plan(
@@ -48,36 +57,44 @@ def read_plan(
     limit: int | None = None,
 ) -> Iterator[Any]:
     """Batches of the wanted columns, files in the plan's order. `wanted` may name metadata columns by their ids."""
-    reader = _Reader(plan, storage, wanted)
     left = limit
-    for batch in _in_order(reader, len(plan), threads or os.cpu_count() or 1):
-        if left is not None:
-            batch = batch.slice(0, left)
-            left -= batch.num_rows
-        if batch.num_rows:
-            yield batch
-        if left == 0:
-            return
-
-
-def _in_order(reader: _Reader, num_files: int, threads: int) -> Iterator[Any]:
-    """Files are read ahead by several threads and handed out in order; no more are held than threads plus one."""
-    if num_files <= 1 or threads <= 1:
-        for row in range(num_files):
-            yield from reader.read(row)
+    if left == 0:
         return
-    pending: deque[Future[list[Any]]] = deque()
-    with ThreadPoolExecutor(max_workers=threads) as pool:
-        try:
-            for row in range(num_files):
-                pending.append(pool.submit(lambda r: list(reader.read(r)), row))
-                if len(pending) > threads:
-                    yield from pending.popleft().result()
-            while pending:
-                yield from pending.popleft().result()
-        finally:
-            for future in pending:
-                future.cancel()
+    threads = threads or os.cpu_count() or 1
+    pieces = _pieces(plan)
+    reader = _Reader(plan, storage, wanted, use_threads=len(pieces) < threads)
+    jobs = [partial(reader.read, piece) for piece in pieces]
+    with closing(in_order(jobs, threads=threads, bytes_max=_AHEAD_BYTES)) as batches:
+        for batch in batches:
+            if left is not None:
+                batch = batch.slice(0, left)
+                left -= batch.num_rows
+            if batch.num_rows:
+                yield batch
+            if left == 0:
+                return
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A file of the plan, or a span of its bytes; no end means up to the end of the file."""
+
+    row: int
+    first_byte: int
+    end_byte: int | None
+
+
+def _pieces(plan: ScanPlan) -> list[_Piece]:
+    pieces = split(plan, target_size_in_bytes=_PIECE_BYTES)
+    rows = pieces.column("file").to_pylist()
+    starts = pieces.column("offset").to_pylist()
+    # The next piece begins where one ends, and the last has no end: whatever the entry says about the file's size, no
+    # row group is left out.
+    ends = [
+        following if row == next_row else None
+        for row, next_row, following in zip(rows, [*rows, None][1:], [*starts, None][1:], strict=True)
+    ]
+    return [_Piece(*piece) for piece in zip(rows, starts, ends, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,34 +109,43 @@ class _File:
 
 
 class _Reader:
-    def __init__(self, plan: ScanPlan, storage: Storage, wanted: StructType) -> None:
+    def __init__(self, plan: ScanPlan, storage: Storage, wanted: StructType, *, use_threads: bool) -> None:
+        self.use_threads = use_threads
         self.plan = plan
         self.storage = storage
         self.wanted = wanted
-        self.arrow_schema: Any = to_arrow_schema(wanted)
         self.positions = PositionDeletes(plan, storage)
         self.equality = EqualityDeletes(plan, storage)
         text = plan.metadata.properties.get(NAME_MAPPING_PROPERTY)
         self.name_mapping: NameMapping | None = None if text is None else parse_name_mapping(text)
 
-    def read(self, row: int) -> Iterator[Any]:
-        file = self._file(row)
+    def read(self, piece: _Piece) -> Iterator[Any]:
+        file = self._file(piece.row)
         by_value, by_position = self._split(file.delete_rows)
         struct = self._needed(file, by_value)
-        opened = open_file(self.storage, file.path, file.file_format)
+        opened = open_file(self.storage, file.path, file.file_format, use_threads=self.use_threads)
         try:
             projection = resolve(
                 struct,
                 opened.struct,
-                partition_spec=self.plan.metadata.spec(self.plan.files.column("spec_id")[row].as_py()),
-                partition=self.plan.partition_of(row),
+                partition_spec=self.plan.metadata.spec(self.plan.files.column("spec_id")[file.row].as_py()),
+                partition=self.plan.partition_of(file.row),
                 name_mapping=self.name_mapping,
                 source=file.path,
             )
-            gone = self.positions.of(file.path, by_position)
-            stretches = opened.stretches(file.residual, projection, self.plan.float_order)
-            for position, batch in opened.batches(projection.file_columns, stretches.tolist()):
-                yield self._finish(file, projection, batch, position, gone, by_value)
+            question = Question(
+                projection=projection,
+                predicate=file.residual,
+                float_order=self.plan.float_order,
+                first_byte=piece.first_byte,
+                end_byte=piece.end_byte,
+            )
+            stretches = opened.stretches(question)
+            gone = self.positions.of(file.path, by_position) if stretches else _NOTHING_GONE
+            for stretch in stretches:
+                residual = TRUE if stretch.every_row_matches else file.residual
+                for batch in opened.batches(projection.file_columns, stretch):
+                    yield self._finish(replace(file, residual=residual), projection, batch, gone, by_value)
         finally:
             opened.close()
 
@@ -158,11 +184,11 @@ class _Reader:
         return StructType(tuple(fields.values()))
 
     def _finish(
-        self, file: _File, projection: Projection, batch: Any, position: int, gone: Positions, by_value: list[int]
+        self, file: _File, projection: Projection, batch: PlacedBatch, gone: Positions, by_value: list[int]
     ) -> Any:
-        supplied = supplied_columns(self.plan, file.row, self.wanted, position, batch.num_rows)
-        rows: Any = project_arrow(projection, batch, columns=projection.file_columns, metadata=supplied)
-        keep = self._keep(file, rows, position, gone, by_value)
+        supplied = supplied_columns(self.plan, file.row, self.wanted, batch.position, batch.columns.num_rows)
+        rows: Any = project_arrow(projection, batch.columns, columns=projection.file_columns, metadata=supplied)
+        keep = self._keep(file, rows, batch.position, gone, by_value)
         rows = rows.select(list(range(len(self.wanted.fields))))
         return rows if keep is None else rows.filter(pa.array(keep))
 

@@ -9,9 +9,8 @@ from skipstone.metadata.name_mapping import NameMapping
 from skipstone.metadata.projection import resolve
 from skipstone.metadata.projection_arrow import project_arrow
 from skipstone.metadata.types import StructType
-from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import TRUE
-from skipstone.read.opened import open_file
+from skipstone.read.formats import open_file
+from skipstone.read.opened import Question
 from skipstone.storage.protocol import Storage
 
 
@@ -22,9 +21,8 @@ def project_file(
     file = open_file(storage, path, file_format)
     try:
         projection = resolve(wanted, file.struct, name_mapping=name_mapping, source=path)
-        columns = projection.file_columns
-        every = file.stretches(TRUE, projection, FloatOrder.IEEE)
-        for position, batch in file.batches(columns, every.tolist()):
-            yield position, project_arrow(projection, batch, columns=columns)
+        for stretch in file.stretches(Question(projection=projection)):
+            for batch in file.batches(projection.file_columns, stretch):
+                yield batch.position, project_arrow(projection, batch.columns, columns=projection.file_columns)
     finally:
         file.close()
