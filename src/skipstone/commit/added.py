@@ -64,18 +64,24 @@ def _check_columns(files: pa.Table) -> None:
 
 
 def _groups(files: pa.Table, metadata: TableMetadata) -> Iterator[FileGroup]:
-    count = files.num_rows
-    spec_ids = _integers(files, SPEC_ID, metadata.default_spec_id)
-    is_delete = _integers(files, "content", 0) != 0
-    for spec_id in np.unique(spec_ids):
-        spec = metadata.spec(int(spec_id))
+    for spec, of_spec in by_spec(files, metadata):
+        is_delete = _integers(of_spec, "content", 0) != 0
         for content in ManifestContent:
-            mask = (spec_ids == spec_id) & (is_delete == (content == ManifestContent.DELETES))
-            if not mask.any():
-                continue
-            chosen = files if mask.sum() == count else files.take(np.flatnonzero(mask))
-            entries = _entries(chosen, partition_type_of(metadata, spec))
-            yield FileGroup(spec=spec, content=content, entries=entries)
+            chosen = _rows(of_spec, is_delete == (content == ManifestContent.DELETES))
+            if chosen.num_rows:
+                entries = _entries(chosen, partition_type_of(metadata, spec))
+                yield FileGroup(spec=spec, content=content, entries=entries)
+
+
+def by_spec(files: pa.Table, metadata: TableMetadata) -> Iterator[tuple[PartitionSpec, pa.Table]]:
+    """The files of each partition spec."""
+    spec_ids = _integers(files, SPEC_ID, metadata.default_spec_id)
+    for spec_id in np.unique(spec_ids):
+        yield metadata.spec(int(spec_id)), _rows(files, spec_ids == spec_id)
+
+
+def _rows(files: pa.Table, mask: Any) -> pa.Table:
+    return files if mask.all() else files.take(np.flatnonzero(mask))
 
 
 def _integers(files: pa.Table, name: str, default: int) -> Any:
@@ -93,7 +99,7 @@ def _entries(files: pa.Table, partition_type: StructType) -> pa.Table:
         if name == "status":
             columns[name] = pa.array(np.full(count, int(EntryStatus.ADDED), np.int32))
         elif name == "partition":
-            columns[name] = _partition(files, partition_type)
+            columns[name] = partition_column(files, partition_type)
         elif name == "content" and name not in files.column_names:
             columns[name] = pa.array(np.zeros(count, np.int32))
         elif name in TRACKING_COLUMNS or name == "first_row_id" or name not in files.column_names:
@@ -104,7 +110,8 @@ def _entries(files: pa.Table, partition_type: StructType) -> pa.Table:
     return pa.table(columns)
 
 
-def _partition(files: pa.Table, partition_type: StructType) -> Any:
+def partition_column(files: pa.Table, partition_type: StructType) -> Any:
+    """The partition tuples of files with exactly the spec's fields, from a struct that may have more."""
     count = files.num_rows
     if not partition_type.fields:
         return empty_partitions(count)

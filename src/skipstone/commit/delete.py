@@ -13,7 +13,7 @@ from typing import Any
 from skipstone.commit.conflicts import Conflicts
 from skipstone.commit.context import CommitContext
 from skipstone.commit.producer import Effect, Plan, SnapshotChange
-from skipstone.commit.removal import Removal, delete_keys_of, paths_of
+from skipstone.commit.removal import Removal, delete_keys_of, partitions_of, paths_of
 from skipstone.commit.still_there import check_all_removed
 from skipstone.metadata.snapshots import Operation
 from skipstone.metadata.table_metadata import TableMetadata
@@ -39,6 +39,7 @@ class Delete(SnapshotChange):
     def plan(self, current: TableMetadata, context: CommitContext) -> Plan:
         removal = Removal(
             data_paths=paths_of(self.files),
+            data_partitions=partitions_of(self.files, current),
             delete_files=delete_keys_of(self.delete_files),
             predicate=None if self.predicate is None else normalise(self.predicate),
             float_order=self.float_order,

@@ -20,7 +20,7 @@ from skipstone.commit.conflicts import Conflicts, Isolation
 from skipstone.commit.context import CommitContext
 from skipstone.commit.matching import partition_keys
 from skipstone.commit.producer import Effect, Plan, SnapshotChange
-from skipstone.commit.removal import Removal, delete_keys_of, paths_of
+from skipstone.commit.removal import Removal, delete_keys_of, partitions_of, paths_of
 from skipstone.commit.still_there import check_all_removed
 from skipstone.metadata.manifest import ManifestContent
 from skipstone.metadata.snapshots import Operation
@@ -52,6 +52,7 @@ class Overwrite(SnapshotChange):
         refuse_deletes(self.files, self.operation)
         removal = Removal(
             data_paths=paths_of(self.remove_files),
+            data_partitions=partitions_of(self.remove_files, current),
             delete_files=delete_keys_of(self.remove_delete_files),
             predicate=None if self.predicate is None else normalise(self.predicate),
             float_order=self.float_order,

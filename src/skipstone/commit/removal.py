@@ -17,12 +17,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skipstone.commit.added import by_spec, partition_column
 from skipstone.commit.context import CommitContext
-from skipstone.commit.manifests import entries_of, integers, is_live, is_remembered, rows_at
+from skipstone.commit.manifests import entries_of, integers, is_live, is_remembered, partition_type_of, rows_at
 from skipstone.commit.matching import (
+    Partitions,
     in_partitions,
+    manifests_that_may_hold,
     may_hold_match,
     metric_ids,
+    tuples_of,
     verdicts_of_files,
     verdicts_of_partitions,
 )
@@ -48,6 +52,7 @@ class Removal:
     """Which files shall go. A file goes if any of these names it."""
 
     data_paths: frozenset[str] = frozenset()
+    data_partitions: Partitions | None = None  # where the data paths are, if that is known
     delete_files: frozenset[DeleteKey] = frozenset()
     predicate: Predicate | None = None  # bound and normalised: files of which every row matches
     partitions: Mapping[int, frozenset[Hashable]] = field(default_factory=dict)  # keys by spec id
@@ -111,13 +116,18 @@ def remove_files(
         return Remaining(manifests=tuple(listed))
     step = _Step(removal, metadata, context, snapshot_id)
     kept: dict[int, list[ManifestFile]] = {}
+    data = [m for m in listed if m.content == ManifestContent.DATA]
+    worth_reading = step.data_manifests(data) if removal.removes_data else set()
     for i, manifest in enumerate(listed):
         if manifest.content == ManifestContent.DATA:
-            kept[i] = step.filter_data(manifest) if removal.removes_data else [manifest]
+            is_worth = manifest.manifest_path in worth_reading
+            kept[i] = step.filter_data(manifest) if is_worth else [manifest]
     gone = step.paths_gone()
+    worth_reading = step.delete_manifests([m for m in listed if m.content == ManifestContent.DELETES])
     for i, manifest in enumerate(listed):
         if manifest.content == ManifestContent.DELETES:
-            kept[i] = step.filter_deletes(manifest, gone)
+            is_worth = manifest.manifest_path in worth_reading
+            kept[i] = step.filter_deletes(manifest, gone) if is_worth else [manifest]
     return Remaining(
         manifests=tuple(m for i in range(len(listed)) for m in kept[i]),
         removed=tuple(step.removed),
@@ -136,6 +146,23 @@ class _Step:
         self.removed: list[RemovedFiles] = []
         self.partly_matching: str | None = None
         self._paths = pa.array(sorted(removal.data_paths), pa.string())
+
+    def data_manifests(self, manifests: list[ManifestFile]) -> set[str]:
+        """The manifests that may hold data files to remove."""
+        r = self.removal
+        if r.data_partitions is None or r.predicate is not None or r.partitions:
+            return {m.manifest_path for m in manifests}
+        return manifests_that_may_hold(r.data_partitions, manifests, self.metadata)
+
+    def delete_manifests(self, manifests: list[ManifestFile]) -> set[str]:
+        """The manifests that may hold deletes to remove. Deletes of one file are in the partition of the file."""
+        r = self.removal
+        if r.delete_files or r.predicate is not None or r.partitions:
+            return {m.manifest_path for m in manifests}
+        partitions: dict[int, list[dict[int, Any]]] = {}
+        for part in self.removed:
+            partitions.setdefault(part.spec.spec_id, []).extend(tuples_of(part.entries, self.metadata, part.spec))
+        return manifests_that_may_hold(partitions, manifests, self.metadata) if manifests else set()
 
     def paths_gone(self) -> frozenset[str]:
         paths: set[str] = set()
@@ -284,6 +311,17 @@ def paths_of(files: Any) -> frozenset[str]:
         if not isinstance(path, str):
             raise InvalidInput(f"Cannot remove files: expected paths as text, got {path!r}.")
     return frozenset(found)
+
+
+def partitions_of(files: Any, metadata: TableMetadata) -> Partitions | None:
+    """Where the files are, if the caller's table tells it by `spec_id` and `partition`, as a plan's files do."""
+    if not isinstance(files, pa.Table) or not {"spec_id", "partition"} <= set(files.column_names):
+        return None
+    found: dict[int, list[dict[int, Any]]] = {}
+    for spec, chosen in by_spec(files, metadata):
+        entries = pa.table({"partition": partition_column(chosen, partition_type_of(metadata, spec))})
+        found[spec.spec_id] = tuples_of(entries, metadata, spec)
+    return found
 
 
 def delete_keys_of(files: Any) -> frozenset[DeleteKey]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from skipstone.commit.conflicts import Conflicts
 from skipstone.commit.context import CommitContext
 from skipstone.commit.producer import Effect, Plan, SnapshotChange
-from skipstone.commit.removal import Removal, delete_keys_of, paths_of
+from skipstone.commit.removal import Removal, delete_keys_of, partitions_of, paths_of
 from skipstone.commit.still_there import check_all_removed
 from skipstone.errors import InvalidInput
 from skipstone.metadata.manifest import ManifestContent
@@ -43,7 +43,11 @@ class Replace(SnapshotChange):
         return "replace"
 
     def plan(self, current: TableMetadata, context: CommitContext) -> Plan:
-        removal = Removal(data_paths=paths_of(self.remove_files), delete_files=delete_keys_of(self.remove_delete_files))
+        removal = Removal(
+            data_paths=paths_of(self.remove_files),
+            data_partitions=partitions_of(self.remove_files, current),
+            delete_files=delete_keys_of(self.remove_delete_files),
+        )
         if removal.is_empty:
             raise InvalidInput("Cannot replace files: expected files to remove, got none. Append instead.")
 

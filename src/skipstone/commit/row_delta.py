@@ -17,7 +17,7 @@ import pyarrow as pa
 from skipstone.commit.conflicts import Conflicts, Isolation
 from skipstone.commit.context import CommitContext
 from skipstone.commit.producer import Effect, Plan, SnapshotChange
-from skipstone.commit.removal import Removal, delete_keys_of, paths_of, referenced_files
+from skipstone.commit.removal import Removal, delete_keys_of, partitions_of, paths_of, referenced_files
 from skipstone.commit.still_there import check_all_removed, check_one_vector_each
 from skipstone.errors import InvalidInput
 from skipstone.metadata.manifest import FileContent, ManifestContent
@@ -47,7 +47,11 @@ class RowDelta(SnapshotChange):
         return "row delta"
 
     def plan(self, current: TableMetadata, context: CommitContext) -> Plan:
-        removal = Removal(data_paths=paths_of(self.remove_files), delete_files=delete_keys_of(self.remove_delete_files))
+        removal = Removal(
+            data_paths=paths_of(self.remove_files),
+            data_partitions=partitions_of(self.remove_files, current),
+            delete_files=delete_keys_of(self.remove_delete_files),
+        )
 
         def check(conflicts: Conflicts, effect: Effect) -> None:
             vectors, pointed_to = _pointers(effect)

@@ -244,3 +244,31 @@ def test_a_transaction_removes_what_it_has_added_itself(lake: Lake) -> None:
     assert set(live) == {"other", "b"}
     assert (live["b"]["sequence_number"], live["b"]["first_row_id"]) == (2, 20)
     assert lake.metadata.last_sequence_number == 3
+
+
+def test_where_the_caller_tells_the_partition_other_manifests_are_not_read(lake: Lake) -> None:
+    lake.create(partition_by=["state"])
+    states = ["CA", "WA", None, "OR"]
+    for state in states:
+        # Too many to be kept in memory.
+        names = [f"{state}-{i}" for i in range(150)]
+        lake.commit(Append(files=data_files(*names, state=state))).unwrap()
+        lake.commit(RowDelta(files=position_deletes(f"d-{state}", f"{state}-7", state=state))).unwrap()
+    reads: list[str] = []
+    real = lake.catalog.storage.read
+    lake.catalog.storage.read = lambda path: (reads.append(path), real(path))[1]
+    lake.commit(Delete(files=data_files("None-7", state=pa.scalar(None, pa.string()).as_py()))).unwrap()
+    assert len([p for p in reads if "-m" in p.rsplit("/", 1)[1]]) == 1
+    reads.clear()
+    lake.commit(Delete(files=data_files("WA-7", state="WA"))).unwrap()
+    assert len([p for p in reads if "-m" in p.rsplit("/", 1)[1]]) == 1
+    del lake.catalog.storage.read
+    assert set(lake.live()) == {f"{s}-{i}" for s in states for i in range(150)} - {"None-7", "WA-7"} | {"d-CA", "d-OR"}
+
+
+def test_a_file_that_was_added_twice_goes_from_both_manifests(lake: Lake) -> None:
+    lake.create()
+    lake.commit(Append(files=data_files("a"))).unwrap()
+    lake.commit(Append(files=data_files("a", "b"))).unwrap()
+    lake.commit(Delete(files=["a"])).unwrap()
+    assert set(lake.live()) == {"b"}
