@@ -54,7 +54,7 @@ def entries_to_arrow(entries: Iterable[ManifestEntry], partition_type: StructTyp
     columns: dict[str, Any] = {}
     for name, arrow in ENTRY_COLUMNS.items():
         if name == "partition":
-            columns[name] = _partitions(files, partition_type)
+            columns[name] = partitions_to_arrow(files, partition_type)
         elif name in METRIC_COLUMNS:
             columns[name] = _array([_items(getattr(f, name)) for f in files], arrow, name)
         else:
@@ -113,7 +113,8 @@ def _python_values(column: Any, type_: Any) -> list[Any]:
     return values
 
 
-def _partitions(files: Sequence[DataFile], partition_type: StructType) -> pa.Array[Any]:
+def partitions_to_arrow(files: Sequence[DataFile], partition_type: StructType) -> pa.Array[Any]:
+    """The `partition` column of these files."""
     known = {f.id for f in partition_type.fields}
     for file in files:
         if not file.partition.keys() <= known:
