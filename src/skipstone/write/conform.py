@@ -65,12 +65,16 @@ def conform_batch(batch: pa.RecordBatch, fields: Sequence[Field], target: pa.Sch
     _check_names(names, fields)
     places = {name: i for i, name in enumerate(names)}
     columns: list[Any] = []
-    for f in fields:
+    for i, f in enumerate(fields):
         place = places.get(f.name)
         if place is None:
             columns.append(_missing(f, batch.num_rows, f.name))
-        else:
-            columns.append(_conform(batch.column(place), f, f.name))
+            continue
+        column: Any = batch.column(place)
+        is_right = (
+            f.type.is_primitive and column.type == target.field(i).type and not (f.required and column.null_count)
+        )
+        columns.append(column if is_right else _conform(column, f, f.name))
     return pa.RecordBatch.from_arrays(columns, schema=target)
 
 

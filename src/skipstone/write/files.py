@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from skipstone.metadata.manifest import TRACKING_COLUMNS, DataFile, EntryStatus, ManifestEntry
-from skipstone.metadata.manifest_rows import entries_to_arrow
+from skipstone.metadata.manifest import ENTRY_COLUMNS, METRIC_COLUMNS, TRACKING_COLUMNS, DataFile
+from skipstone.metadata.manifest_rows import partitions_to_arrow
 from skipstone.metadata.types import StructType
 
 SPEC_ID = "spec_id"
@@ -20,7 +19,20 @@ SPEC_ID = "spec_id"
 
 def added_files(files: Sequence[DataFile], partition_type: StructType, spec_ids: int | Sequence[int]) -> pa.Table:
     """One row a file. `partition_type` is the spec's, or the unified one when specs are mixed."""
-    entries = [ManifestEntry(status=EntryStatus.ADDED, data_file=f) for f in files]
-    table = entries_to_arrow(entries, partition_type).drop_columns(list(TRACKING_COLUMNS))
-    ids: Any = np.full(len(files), spec_ids) if isinstance(spec_ids, int) else np.array(spec_ids)
-    return table.append_column(SPEC_ID, pa.array(ids.astype(np.int32), pa.int32()))
+    ids = [spec_ids] * len(files) if isinstance(spec_ids, int) else list(spec_ids)
+    columns: dict[str, Any] = {}
+    for name, arrow in ENTRY_COLUMNS.items():
+        if name in TRACKING_COLUMNS:
+            continue
+        if name == "partition":
+            columns[name] = partitions_to_arrow(files, partition_type)
+            continue
+        values = [getattr(f, name) for f in files]
+        if name in METRIC_COLUMNS:
+            values = [None if v is None else list(v.items()) for v in values]
+        # Most columns of a small write hold nothing, and Arrow makes nulls faster than it looks at values.
+        columns[name] = (
+            pa.nulls(len(files), arrow) if not any(v is not None for v in values) else pa.array(values, arrow)
+        )
+    columns[SPEC_ID] = pa.array(ids, pa.int32())
+    return pa.table(columns)

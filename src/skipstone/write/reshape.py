@@ -25,7 +25,7 @@ def reshape_table(table: pa.Table, fields: tuple[Field, ...], target: pa.Schema)
             continue
         column: Any = table.column(i)
         wanted = target.field(len(columns)).type
-        if column.type != wanted or has_required_child(f.type):
+        if column.type != wanted or (f.type.is_nested and has_required_child(f.type)):
             column = pa.chunked_array([reshape(chunk, f.type, wanted) for chunk in column.chunks], wanted)
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=target)
@@ -33,7 +33,7 @@ def reshape_table(table: pa.Table, fields: tuple[Field, ...], target: pa.Schema)
 
 def reshape(array: Any, type_: Type, target: pa.DataType) -> Any:
     """An array of `to_arrow_type(type_)` as an array of `target`."""
-    if array.type == target and not has_required_child(type_):
+    if array.type == target and not (type_.is_nested and has_required_child(type_)):
         return array
     wanted: Any = target
     match type_:

@@ -10,8 +10,9 @@ Spec: "Writing data files", "Partitioning", "Sorting", "Row Lineage".
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
@@ -22,16 +23,16 @@ from skipstone.metadata.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.sorting import UNSORTED, SortOrder
 from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.types import StructType
+from skipstone.metadata.types import Field, StructType
 from skipstone.storage.protocol import Storage
 from skipstone.write.conform import check_columns, conform_batch
 from skipstone.write.files import added_files
 from skipstone.write.locations import DataLocations
-from skipstone.write.metrics import plan_metrics
+from skipstone.write.metrics import MetricsPlan, plan_metrics
 from skipstone.write.metrics_modes import metrics_modes
 from skipstone.write.rolling import FileKind, RollingFiles
 from skipstone.write.routing import Partition, Router
-from skipstone.write.settings import data_settings
+from skipstone.write.settings import WriteSettings, data_settings
 from skipstone.write.sorting import sort_table
 
 Rows: TypeAlias = "pa.RecordBatchReader | pa.Table | pa.RecordBatch"
@@ -104,23 +105,21 @@ class RowsWriter:
         self._schema = metadata.current_schema if schema is None else schema
         self._spec = metadata.default_spec if spec is None else spec
         self._order = _usable_order(metadata, sort_order)
-        self.fields = self._schema.fields
-        if with_lineage:
-            self.fields = (*self.fields, *_lineage_fields(metadata, self._schema))
-        struct = StructType(self.fields)
-        self._target = to_arrow_schema(struct)
-        settings = data_settings(metadata.properties, self._schema, file_format=file_format)
+        lineage = _lineage_fields(metadata, self._schema) if with_lineage else ()
+        layout = _layout(self._schema, lineage, self._order, tuple(metadata.properties.items()), file_format)
+        settings = layout.settings
         if target_file_size_bytes is not None:
             settings = replace(settings, target_file_size_bytes=target_file_size_bytes)
-        modes = metrics_modes(self._schema, metadata.properties, self._order)
+        self.fields = layout.struct.fields
+        self._target = layout.target
         self._kind = FileKind(
             storage=storage,
-            struct=struct,
+            struct=layout.struct,
             settings=settings,
-            metrics=plan_metrics(struct, modes),
+            metrics=layout.metrics,
             sort_order_id=self._order.order_id,
         )
-        self._router = Router(self._schema, self._spec, struct)
+        self._router = Router(self._schema, self._spec, layout.struct)
         self._locations = DataLocations(metadata, task=task)
         self._buffer_bytes = buffer_bytes
         self._buffers: dict[Hashable, _Buffer] = {}
@@ -184,6 +183,35 @@ class RowsWriter:
             is_open[0].files.close()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """What follows from the table alone, whatever the rows."""
+
+    struct: StructType
+    target: pa.Schema
+    settings: WriteSettings
+    metrics: MetricsPlan
+
+
+@lru_cache(maxsize=64)
+def _layout(
+    schema: Schema,
+    lineage: tuple[Field, ...],
+    order: SortOrder,
+    properties: tuple[tuple[str, str], ...],
+    file_format: str | None,
+) -> _Layout:
+    """Kept for the next write: small commits follow one another with the same table."""
+    struct = StructType((*schema.fields, *lineage))
+    known = dict(properties)
+    return _Layout(
+        struct=struct,
+        target=to_arrow_schema(struct),
+        settings=data_settings(known, schema, file_format=file_format),
+        metrics=plan_metrics(struct, metrics_modes(schema, known, order)),
+    )
+
+
 class _Buffer:
     """Rows of one partition that wait to be written, and the files they go to."""
 
@@ -227,7 +255,7 @@ def _usable_order(metadata: TableMetadata, given: SortOrder | None) -> SortOrder
     return given
 
 
-def _lineage_fields(metadata: TableMetadata, schema: Schema) -> tuple[Any, ...]:
+def _lineage_fields(metadata: TableMetadata, schema: Schema) -> tuple[Field, ...]:
     if metadata.format_version < 3:
         raise InvalidInput(
             f"Cannot write row lineage to a v{metadata.format_version} table: expected v3 or later. Upgrade the table."
