@@ -57,7 +57,7 @@ def batch_of(type_: PrimitiveType, column: list[Value]) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("type_", [*PRIMITIVES, *GEO_TYPES, UNKNOWN], ids=str)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data(), order=FLOAT_ORDERS)
 def test_filter_equals_the_row_evaluator_for_every_leaf_of_every_type(
     type_: PrimitiveType, data: st.DataObject, order: FloatOrder
@@ -75,7 +75,7 @@ def transforms(type_: PrimitiveType) -> list[Transform]:
 
 
 @pytest.mark.parametrize("type_", PRIMITIVES, ids=str)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_filter_on_transforms_equals_the_row_evaluator_also_where_results_leave_their_type(
     type_: PrimitiveType, data: st.DataObject
@@ -132,7 +132,7 @@ def flat(row: dict[int, Value]) -> dict[int, Value]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data(), order=FLOAT_ORDERS, chunk=st.integers(1, 5))
 def test_filter_sees_null_below_a_null_struct_in_batches_tables_and_slices(
     data: st.DataObject, order: FloatOrder, chunk: int
@@ -157,7 +157,7 @@ def test_filter_sees_null_below_a_null_struct_in_batches_tables_and_slices(
     assert matches(predicate, table, float_order=order).to_pylist() == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data(), order=FLOAT_ORDERS)
 def test_filter_on_a_field_of_a_variant_equals_the_row_evaluator(data: st.DataObject, order: FloatOrder) -> None:
     type_ = data.draw(st.sampled_from([LONG, DOUBLE, STRING, DecimalType(9, 2)]))
