@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skipstone.errors import FormatViolation, Unsupported
+from skipstone.errors import FormatViolation
 from skipstone.metadata.arrow_types import VARIANT_STORAGE, struct_array, to_arrow_type
 from skipstone.metadata.types import (
     FixedType,
@@ -28,6 +28,7 @@ from skipstone.metadata.types import (
     UuidType,
     VariantType,
 )
+from skipstone.metadata.variant_shredding import unshredded
 
 _NANOS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _compute: Any = pc
@@ -115,7 +116,9 @@ def _variant(array: pa.Array[Any], where: str) -> pa.Array[Any]:
     struct: Any = array
     names = [struct.type.field(i).name for i in range(struct.type.num_fields)]
     if "typed_value" in names:
-        raise Unsupported(f"Cannot read {where}: expected a variant of metadata and value, got a shredded one.")
+        made = unshredded(struct, where=where)
+        whole: list[Any] = [pa.array(p, pa.binary()) for p in made]
+        return struct_array(VARIANT_STORAGE, whole, array.is_null())
     parts = [_cast(struct.field(names.index(n)), pa.binary()) for n in ("metadata", "value")]
     return struct_array(VARIANT_STORAGE, parts, array.is_null())
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from skipstone.errors import FormatViolation, InvalidInput, Unsupported
+from skipstone.errors import FormatViolation, InvalidInput
 from skipstone.metadata.arrow_types import constant_array, to_arrow_schema, values_to_array
 from skipstone.metadata.fresh_ids import NO_ID
 from skipstone.metadata.name_mapping import parse_name_mapping
@@ -488,10 +488,12 @@ class TestArrowForms:
         with pytest.raises(FormatViolation, match="timestamp"):
             self.read(pa.array([2**62], pa.timestamp("ms")), TIMESTAMP)
 
-    def test_shredded_variant_is_unsupported(self) -> None:
-        shredded = pa.array([{"metadata": b"", "value": None, "typed_value": 1}])
-        with pytest.raises(Unsupported, match="shredded"):
-            self.read(shredded, VARIANT)
+    def test_shredded_variant_is_put_together(self) -> None:
+        shredded = pa.array([{"metadata": b"\x01\x00\x00", "value": None, "typed_value": 1}, None])
+        assert self.read(shredded, VARIANT).to_pylist() == [
+            {"metadata": b"\x01\x00\x00", "value": b"\x18\x01\0\0\0\0\0\0\0"},
+            None,
+        ]
 
     def test_variant_parts_are_found_by_name(self) -> None:
         form = pa.struct([pa.field("value", pa.large_binary()), pa.field("metadata", pa.binary())])
