@@ -113,7 +113,7 @@ def _has_hidden_values(array: Any) -> bool:
 def _leaf(array: Any, target: Any) -> Any:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
-    if isinstance(target, pa.ExtensionType):
+    if isinstance(target, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(target, array)
     if pa.types.is_time64(array.type) and pa.types.is_int64(target):
         return array.view(target)

@@ -9,7 +9,9 @@ Spec: "Writing data files", "Partitioning", "Sorting", "Row Lineage".
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -40,6 +42,9 @@ Rows: TypeAlias = "pa.RecordBatchReader | pa.Table | pa.RecordBatch"
 # What may wait in memory for its file, over all partitions.
 BUFFER_BYTES_DEFAULT: Final = 256 * 1024 * 1024
 OPEN_FILES_MAX: Final = 64
+# Threads are worth starting from about this much on.
+PARALLEL_BYTES_MIN: Final = 8 * 1024 * 1024
+THREADS_MAX: Final = min(8, os.cpu_count() or 1)
 LINEAGE_FIELDS: Final = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
 
 
@@ -138,10 +143,16 @@ class RowsWriter:
 
     def finish(self) -> pa.Table:
         """Write what waits, close every file, and describe them all."""
-        for buffer in self._buffers.values():
-            self._flush(buffer)
-            buffer.files.close()
-        files = [f for b in self._buffers.values() for f in b.files.files]
+        buffers = list(self._buffers.values())
+        if len(buffers) > 1 and self._waiting_bytes >= PARALLEL_BYTES_MIN:
+            with ThreadPoolExecutor(THREADS_MAX) as pool:
+                # Each partition has files of its own, and pyarrow lets go of the interpreter while it encodes.
+                for _ in pool.map(self._end, buffers):
+                    pass
+        else:
+            for buffer in buffers:
+                self._end(buffer)
+        files = [f for b in buffers for f in b.files.files]
         return added_files(files, self._router.partition_type, self._spec.spec_id)
 
     def abandon(self) -> None:
@@ -164,14 +175,21 @@ class RowsWriter:
             found = self._buffers[partition.key] = _Buffer(files)
         return found
 
+    def _end(self, buffer: _Buffer) -> None:
+        self._write_out(buffer)
+        buffer.files.close()
+
     def _flush(self, buffer: _Buffer) -> None:
         self._waiting_bytes -= buffer.waiting_bytes
+        self._write_out(buffer)
+        self._limit_open_files(buffer)
+
+    def _write_out(self, buffer: _Buffer) -> None:
         rows = buffer.take()
         if rows is None:
             return
         if self._order.is_unsorted:
             buffer.files.write(rows)
-            self._limit_open_files(buffer)
         else:
             # A file is sorted from its first row to its last, so rows sorted apart go to another file.
             buffer.files.write(sort_table(rows, self._order, self._schema, self._kind.struct))

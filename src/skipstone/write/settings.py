@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Final
 
+import pyarrow as pa
+
+from skipstone.errors import InvalidInput
 from skipstone.metadata import properties as p
 from skipstone.metadata.properties import column_property, property_value
 from skipstone.metadata.schema import Schema
@@ -26,12 +30,13 @@ class WriteSettings:
     dict_size_bytes: int = 2 * 1024 * 1024
     orc_stripe_size_bytes: int = 64 * 1024 * 1024
     orc_compression_strategy: str = "speed"
-    # Bloom filters and switched-off statistics by field id, because names in files may differ.
+    # By field id, because names in files may differ.
     bloom_fpp_by_id: Mapping[int, float] = field(default_factory=dict)
     bloom_max_bytes: int = 1024 * 1024
 
 
-BLOOM_FPP_DEFAULT = 0.01
+BLOOM_FPP_DEFAULT: Final = 0.01
+_LEVELLED: Final = frozenset({"zstd", "gzip", "brotli"})
 
 
 def data_settings(properties: Mapping[str, str], schema: Schema, *, file_format: str | None = None) -> WriteSettings:
@@ -71,14 +76,29 @@ def delete_settings(properties: Mapping[str, str], *, file_format: str | None = 
 def _compression(properties: Mapping[str, str], file_format: str, *, is_delete: bool) -> tuple[str, int | None]:
     match file_format:
         case "avro":
-            codec = p.DELETE_AVRO_COMPRESSION if is_delete else p.AVRO_COMPRESSION
-            return property_value(properties, codec), property_value(properties, p.AVRO_COMPRESSION_LEVEL)
+            codec = property_value(properties, p.DELETE_AVRO_COMPRESSION if is_delete else p.AVRO_COMPRESSION)
+            level = p.AVRO_COMPRESSION_LEVEL
         case "orc":
             return property_value(properties, p.DELETE_ORC_COMPRESSION if is_delete else p.ORC_COMPRESSION), None
-        case _:
-            codec = p.DELETE_PARQUET_COMPRESSION if is_delete else p.PARQUET_COMPRESSION
+        case "parquet":
+            codec = property_value(properties, p.DELETE_PARQUET_COMPRESSION if is_delete else p.PARQUET_COMPRESSION)
             level = p.DELETE_PARQUET_COMPRESSION_LEVEL if is_delete else p.PARQUET_COMPRESSION_LEVEL
-            return property_value(properties, codec), property_value(properties, level)
+        case _:
+            raise InvalidInput(f"Cannot write files: expected the format parquet, orc or avro, got {file_format!r}.")
+    return codec, _usable_level(codec, property_value(properties, level), level.key)
+
+
+def _usable_level(codec: str, level: int | None, key: str) -> int | None:
+    """The level, if the codec has levels at all; others ignore it, as they do elsewhere."""
+    if level is None or codec not in _LEVELLED:
+        return None
+    about: Any = pa.Codec
+    low, high = about.minimum_compression_level(codec), about.maximum_compression_level(codec)
+    if not low <= level <= high:
+        raise InvalidInput(
+            f"Invalid table property {key}: expected a level from {low} to {high} for {codec}, got {level}."
+        )
+    return level
 
 
 def _bloom(properties: Mapping[str, str], schema: Schema) -> dict[int, float]:

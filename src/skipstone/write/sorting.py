@@ -59,7 +59,7 @@ def _comparable(column: Any, *, is_float: bool) -> Any:
         values = column.fill_null(0).to_numpy().astype(np.float64)
         nulls = column.is_null().to_numpy() if column.null_count else None
         return pa.array(float_order_keys(values), mask=nulls)
-    if isinstance(column.type, pa.ExtensionType):
+    if isinstance(column.type, pa.BaseExtensionType):
         made: Any = pa.chunked_array
         return made([chunk.storage for chunk in column.chunks], column.type.storage_type)
     return column

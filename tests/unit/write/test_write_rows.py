@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from tests.support.written import stored
+from tests.support.written import read_values, stored
 
 from skipstone.errors import InvalidInput
 from skipstone.metadata.new_table import new_table_metadata
@@ -19,7 +19,7 @@ from skipstone.metadata.partition_evolution import build_spec
 from skipstone.metadata.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.sorting import build_sort_order
-from skipstone.metadata.types import DOUBLE, INT, LONG, STRING, Field, StructType
+from skipstone.metadata.types import DOUBLE, INT, LONG, STRING, UUID, Field, StructType
 from skipstone.storage import LocalStorage, MemoryStorage
 from skipstone.write import write_rows
 
@@ -177,3 +177,50 @@ def test_float_partitions_are_told_apart_by_bits() -> None:
     rows = pa.table({"id": range(5), "d": [0.0, -0.0, nan, nan, 0.0]})
     files = write_rows(rows, metadata=table_metadata(("d",)), storage=MemoryStorage()).to_pylist()
     assert [f["record_count"] for f in files] == [2, 1, 2]
+
+
+@pytest.mark.parametrize("partition_by", [("s",), ()])
+def test_many_rows_come_back_whether_written_by_one_thread_or_several(partition_by: tuple[str, ...]) -> None:
+    storage = MemoryStorage()
+    rows = pa.table({"id": range(600_000), "s": pa.array(["a", "b", None] * 200_000)})
+    files = write_rows(rows, metadata=table_metadata(partition_by), storage=storage).to_pylist()
+    found = pa.concat_tables(read(storage, f["file_path"]) for f in files)
+    assert len(files) == (3 if partition_by else 1)
+    assert found.sort_by("id").select(["id", "s"]).cast(rows.schema).equals(rows)
+
+
+def test_a_compression_level_beyond_the_codec_is_refused() -> None:
+    metadata = table_metadata(**{"write.parquet.compression-level": "99"})
+    with pytest.raises(InvalidInput, match="compression-level"):
+        write_rows(pa.table({"id": [1]}), metadata=metadata, storage=MemoryStorage())
+
+
+@pytest.mark.parametrize(
+    ("file_format", "codec"),
+    [("parquet", c) for c in ("zstd", "gzip", "brotli", "lz4", "lz4_raw", "snappy", "uncompressed")]
+    + [("avro", c) for c in ("gzip", "zstd", "snappy", "uncompressed")]
+    + [("orc", c) for c in ("zlib", "zstd", "lz4", "snappy", "none")],
+)
+def test_every_codec_of_the_properties_is_written(file_format: str, codec: str) -> None:
+    storage = MemoryStorage()
+    properties = {f"write.{file_format}.compression-codec": codec, "write.parquet.compression-level": "3"}
+    metadata = table_metadata(**{"write.format.default": file_format, **properties})
+    (file,) = write_rows(pa.table({"id": [1, 2]}), metadata=metadata, storage=storage).to_pylist()
+    assert read_values(storage, file["file_path"], StructType(SCHEMA.fields[:1])) == [{1: 1}, {1: 2}]
+
+
+def test_rows_are_sorted_by_uuid_bytes_and_by_floats_as_the_format_orders_them() -> None:
+    schema = Schema(fields=(Field(id=1, name="u", type=UUID), Field(id=2, name="d", type=DOUBLE)))
+    for terms, expected in (
+        (["u"], [None, 1, 2**127]),
+        (["u desc nulls first"], [None, 2**127, 1]),
+        (["d"], [2**127, None, 1]),
+    ):
+        order = build_sort_order(schema, terms)
+        metadata = new_table_metadata(schema, location="memory://lake/t", now_ms=1, sort_order=order)
+        uuids = pa.array([(2**127).to_bytes(16, "big"), None, (1).to_bytes(16, "big")], pa.uuid())
+        storage = MemoryStorage()
+        rows = pa.table({"u": uuids, "d": [-0.0, 0.0, float("nan")]})
+        (file,) = write_rows(rows, metadata=metadata, storage=storage).to_pylist()
+        found = read_values(storage, file["file_path"], schema.struct)
+        assert [None if r[1] is None else r[1].int for r in found] == expected
