@@ -14,6 +14,7 @@ from skipstone.catalog import Catalog, LoadedTable
 from skipstone.catalog.identifiers import display
 from skipstone.commit import Change, Outcome, Transaction
 from skipstone.errors import FormatViolation, InvalidInput
+from skipstone.inspect import Inspector
 from skipstone.metadata.partitioning import PartitionSpec
 from skipstone.metadata.refs import SnapshotRef
 from skipstone.metadata.schema import Schema
@@ -86,6 +87,11 @@ class Table(Writes):
     @property
     def refs(self) -> dict[str, SnapshotRef]:
         return dict(self.metadata.refs)
+
+    @property
+    def inspect(self) -> Inspector:
+        """Snapshots, files, partitions and more as Arrow tables: `table.inspect.snapshots()`."""
+        return Inspector(self.metadata, self.storage, metadata_location=self.metadata_location)
 
     # -- reading
 
