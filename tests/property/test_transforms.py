@@ -16,14 +16,8 @@ from hypothesis import strategies as st
 from skipstone.errors import InvalidInput
 from skipstone.metadata.arrow_types import arrow_to_value, to_arrow_type, values_to_array
 from skipstone.metadata.civil import civil_from_days, days_from_civil
-from skipstone.metadata.hashing import (
-    from_unscaled,
-    hash_array,
-    hash_rows,
-    hash_value,
-    minimal_big_endian,
-    unscaled,
-)
+from skipstone.metadata.decimals import from_unscaled, minimal_big_endian, unscaled
+from skipstone.metadata.hashing import hash_array, hash_rows, hash_value
 from skipstone.metadata.hashing_numba import hash_slices
 from skipstone.metadata.sorting import float_order_key, float_order_keys
 from skipstone.metadata.transforms import (

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import struct
 import sys
-from decimal import Context, Decimal
 from typing import Any, Final, TypeVar
 
 import mmh3
@@ -20,6 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skipstone.errors import InvalidInput, Unsupported
+from skipstone.metadata.decimals import from_unscaled as from_unscaled
+from skipstone.metadata.decimals import minimal_big_endian, unscaled
 from skipstone.metadata.types import (
     BinaryType,
     BooleanType,
@@ -47,29 +48,9 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 _CANONICAL_NAN_BITS: Final = 0x7FF8000000000000
 _NANOS_PER_MICRO: Final = 1000
-_WIDE: Final = Context(prec=100)
 # Compiling or loading Numba costs about half a second; below these sizes a plain loop is done sooner.
 _NUMBA_ROWS_COLD: Final = 500_000
 _NUMBA_ROWS_WARM: Final = 20_000
-
-
-def unscaled(value: Decimal, scale: int) -> int:
-    """The integer a decimal of this scale stores; InvalidInput when digits would be lost."""
-    shifted = _WIDE.scaleb(value, scale) if value.is_finite() else value
-    if not shifted.is_finite() or shifted != shifted.to_integral_value(context=_WIDE):
-        raise InvalidInput(f"Invalid decimal {value}: expected a finite value with at most {scale} digits of fraction.")
-    return int(shifted)
-
-
-def from_unscaled(number: int, scale: int) -> Decimal:
-    """The decimal with exactly this scale."""
-    return _WIDE.scaleb(Decimal(number), -scale)
-
-
-def minimal_big_endian(number: int) -> bytes:
-    """The shortest two's-complement big-endian form of an integer; zero takes one byte."""
-    bits = number.bit_length() if number >= 0 else (number + 1).bit_length()
-    return number.to_bytes(bits // 8 + 1, "big", signed=True)
 
 
 def hash_bytes(data: bytes) -> int:

@@ -1,8 +1,8 @@
 """ISO-8601 text for dates and times held as integers, over the whole range the format can hold.
 
-Python's datetime ends at the years 1 and 9999; an int of days reaches about ±5.8 million years. So the calendar
-arithmetic is done here, on the proleptic Gregorian calendar. Years of more than four digits carry a sign
-(+10000-01-01, -0044-03-15) and the year 0 exists, as in ISO 8601. Fractions are written without trailing zeros.
+Python's datetime ends at the years 1 and 9999; an int of days reaches about ±5.8 million years. So the calendar is that
+of `civil`. Years of more than four digits carry a sign (+10000-01-01, -0044-03-15) and the year 0 exists, as in
+ISO 8601. Fractions are written without trailing zeros.
 
 A parse function returns None for text that is not of its form; the caller knows what to say about it.
 
@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from skipstone.metadata.civil import civil_from_days, days_from_civil
+
 DAY_S: Final = 86_400
 DAY_US: Final = DAY_S * 1_000_000
 DAY_NS: Final = DAY_US * 1_000
@@ -22,27 +24,6 @@ _DATE: Final = re.compile(r"([+-]?\d{4,10})-(\d\d)-(\d\d)", re.ASCII)
 _TIME: Final = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,12}))?)?", re.ASCII)
 _OFFSET: Final = re.compile(r"[Zz]|[+-]\d\d(?::?\d\d(?::?\d\d)?)?", re.ASCII)
 _OFFSET_AT_END: Final = re.compile(rf"({_OFFSET.pattern})\Z", re.ASCII)
-_DAYS_PER_ERA: Final = 146_097  # 400 years
-_EPOCH_SHIFT_DAYS: Final = 719_468  # 0000-03-01 to 1970-01-01
-
-
-def days_from_civil(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01. The year is counted from March, so that the leap day is its last."""
-    march_year = year - (month <= 2)
-    era, year_of_era = divmod(march_year, 400)
-    day_of_year = (153 * ((month - 3) % 12) + 2) // 5 + day - 1
-    day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
-    return era * _DAYS_PER_ERA + day_of_era - _EPOCH_SHIFT_DAYS
-
-
-def civil_from_days(days: int) -> tuple[int, int, int]:
-    """Year, month and day of a count of days since 1970-01-01."""
-    era, day_of_era = divmod(days + _EPOCH_SHIFT_DAYS, _DAYS_PER_ERA)
-    year_of_era = (day_of_era - day_of_era // 1_460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted_month = (5 * day_of_year + 2) // 153
-    month = (shifted_month + 2) % 12 + 1
-    return era * 400 + year_of_era + (month <= 2), month, day_of_year - (153 * shifted_month + 2) // 5 + 1
 
 
 def format_date(days: int) -> str:

@@ -15,7 +15,8 @@ from typing import ClassVar, Final
 
 from skipstone.errors import InvalidInput, Unsupported
 from skipstone.metadata.civil import months_from_days, years_from_days
-from skipstone.metadata.hashing import from_unscaled, hash_value, unscaled
+from skipstone.metadata.decimals import from_unscaled, unscaled
+from skipstone.metadata.hashing import hash_value
 from skipstone.metadata.human import human_day, human_hour, human_month, human_value, human_year
 from skipstone.metadata.types import (
     DATE,

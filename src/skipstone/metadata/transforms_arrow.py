@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 
 from skipstone.errors import InvalidInput
 from skipstone.metadata.civil import months_from_days, years_from_days
-from skipstone.metadata.hashing import decimal_limbs, from_unscaled, hash_array, integers, unscaled
+from skipstone.metadata.decimals import from_unscaled, unscaled
+from skipstone.metadata.hashing import decimal_limbs, hash_array, integers
 from skipstone.metadata.transforms import (
     HOURS_PER_DAY,
     BucketTransform,

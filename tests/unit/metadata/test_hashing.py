@@ -16,7 +16,8 @@ import pytest
 
 from skipstone.errors import InvalidInput, Unsupported
 from skipstone.metadata import hashing
-from skipstone.metadata.hashing import hash_array, hash_value, minimal_big_endian, unscaled
+from skipstone.metadata.decimals import from_unscaled, minimal_big_endian, unscaled
+from skipstone.metadata.hashing import hash_array, hash_value
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,
@@ -109,7 +110,7 @@ def test_decimal_bytes_carry_no_padding(number: int, expected: str) -> None:
 
 def test_decimal_arrays_hash_alike_at_every_change_of_width() -> None:
     numbers = [sign * (2**bits + off) for bits in range(126) for sign in (1, -1) for off in (-1, 0, 1)]
-    values = [hashing.from_unscaled(n, 0) for n in numbers]
+    values = [from_unscaled(n, 0) for n in numbers]
     array = pa.array(values, pa.decimal128(38, 0))
     assert hash_array(DecimalType(38, 0), array).to_pylist() == [hash_value(DecimalType(38, 0), v) for v in values]
 
@@ -160,3 +161,10 @@ def test_empty_arrays_have_no_hashes(type_: Type) -> None:
 def test_importing_the_module_does_not_import_numba() -> None:
     code = "import sys, skipstone.metadata.transforms_arrow; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_decimal_of_a_million_digits_is_refused_before_it_is_written_out() -> None:
+    with pytest.raises(InvalidInput, match="finite"):
+        unscaled(Decimal("1E+999999"), 2)
+    with pytest.raises(InvalidInput, match="fraction"):
+        unscaled(Decimal("1E-999999"), 2)

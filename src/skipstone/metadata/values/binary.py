@@ -13,6 +13,7 @@ import uuid
 from typing import Final
 
 from skipstone.errors import FormatViolation, InvalidInput
+from skipstone.metadata.decimals import from_unscaled, minimal_big_endian
 from skipstone.metadata.iso import DAY_US
 from skipstone.metadata.types import (
     BinaryType,
@@ -39,7 +40,6 @@ from skipstone.metadata.types import (
 from skipstone.metadata.values.checks import (
     DECIMAL_BYTES_MAX,
     check_value,
-    decimal_from_unscaled,
     encode_utf8,
     unscaled_from_decimal,
 )
@@ -80,7 +80,7 @@ def serialize_value(type_: PrimitiveType, value: Value) -> bytes:
             uuid_bytes: bytes = value.bytes
             return uuid_bytes
         case DecimalType():
-            return serialize_unscaled(unscaled_from_decimal(type_, value))
+            return minimal_big_endian(unscaled_from_decimal(type_, value))
         case _:
             return bytes(value)
 
@@ -116,13 +116,6 @@ def parse_value(type_: PrimitiveType, data: bytes, *, source: str = "value") -> 
             )
 
 
-def serialize_unscaled(unscaled: int) -> bytes:
-    """Two's complement, big-endian, in the fewest bytes."""
-    # ~n of a negative n needs as many bits as n without its sign.
-    bits = (unscaled if unscaled >= 0 else ~unscaled).bit_length() + 1
-    return unscaled.to_bytes((bits + 7) // 8, "big", signed=True)
-
-
 def parse_decimal(type_: DecimalType, data: bytes, source: str) -> Value:
     if not 1 <= len(data) <= DECIMAL_BYTES_MAX:
         raise FormatViolation(
@@ -133,7 +126,7 @@ def parse_decimal(type_: DecimalType, data: bytes, source: str) -> Value:
         raise FormatViolation(
             f"Invalid {source}: expected at most {type_.precision} digits for {type_}, got unscaled value {unscaled}."
         )
-    return decimal_from_unscaled(unscaled, type_.scale)
+    return from_unscaled(unscaled, type_.scale)
 
 
 def parse_utf8(data: bytes, source: str) -> str:

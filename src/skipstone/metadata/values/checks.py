@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import struct
 import uuid
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from decimal import Decimal
 from typing import Final
 
 import numpy as np
 
 from skipstone.errors import InvalidInput
+from skipstone.metadata.decimals import unscaled
 from skipstone.metadata.iso import DAY_US
 from skipstone.metadata.types import (
     BinaryType,
@@ -45,9 +46,6 @@ INT_MAX: Final = 2**31 - 1
 LONG_MIN: Final = -(2**63)
 LONG_MAX: Final = 2**63 - 1
 DECIMAL_BYTES_MAX: Final = 16  # 38 digits fit in 127 bits and a sign
-
-# Wide enough for every decimal of the format; the thread's own context would round to 28 digits.
-_EXACT: Final = Context(prec=100, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 def check_value(type_: PrimitiveType, value: Value) -> None:
@@ -108,18 +106,13 @@ def encode_utf8(text: str) -> bytes:
 def unscaled_from_decimal(type_: DecimalType, value: Value) -> int:
     """The unscaled integer of a decimal that fits the type without loss."""
     _expect(type_, value, isinstance(value, Decimal) and value.is_finite(), "a finite Decimal")
-    # Checked before scaling: 1E+999999 must not become a million digits.
+    # Checked before the fraction, so that a huge number is not blamed on its digits after the point.
     if value and value.adjusted() >= type_.precision - type_.scale:
         raise _does_not_fit(type_, value)
-    scaled = value.scaleb(type_.scale, _EXACT) if value else Decimal(0)
-    if scaled != scaled.to_integral_value():
-        raise _does_not_fit(type_, value)
-    return int(scaled)
-
-
-def decimal_from_unscaled(unscaled: int, scale: int) -> Decimal:
-    """The decimal with exactly this scale."""
-    return Decimal(unscaled).scaleb(-scale, _EXACT)
+    try:
+        return unscaled(value, type_.scale)
+    except InvalidInput:
+        raise _does_not_fit(type_, value) from None
 
 
 def _does_not_fit(type_: DecimalType, value: Decimal) -> InvalidInput:

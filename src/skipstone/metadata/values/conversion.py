@@ -16,6 +16,7 @@ from typing import Final
 
 from skipstone.errors import FormatViolation, InvalidInput
 from skipstone.metadata import iso
+from skipstone.metadata.decimals import from_unscaled
 from skipstone.metadata.geo import parse_wkb, serialize_wkb
 from skipstone.metadata.geo_wkt import parse_wkt
 from skipstone.metadata.types import (
@@ -38,7 +39,6 @@ from skipstone.metadata.types import (
 )
 from skipstone.metadata.values.checks import (
     check_value,
-    decimal_from_unscaled,
     short_repr,
     to_float32,
     unscaled_from_decimal,
@@ -107,7 +107,7 @@ def _primitive(type_: PrimitiveType, value: object) -> object:
             return _float(type_, value)
         case DecimalType():
             number = Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else value
-            return decimal_from_unscaled(unscaled_from_decimal(type_, number), type_.scale)
+            return from_unscaled(unscaled_from_decimal(type_, number), type_.scale)
         case DateType():
             return _date(type_, value)
         case TimeType():

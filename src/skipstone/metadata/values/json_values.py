@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from skipstone.errors import FormatViolation, InvalidInput
 from skipstone.metadata import iso
+from skipstone.metadata.decimals import from_unscaled
 from skipstone.metadata.geo import parse_wkb, serialize_wkb
 from skipstone.metadata.geo_wkt import format_wkt, parse_wkt
 from skipstone.metadata.types import (
@@ -55,7 +56,6 @@ from skipstone.metadata.values.checks import (
     LONG_MAX,
     LONG_MIN,
     check_value,
-    decimal_from_unscaled,
     encode_utf8,
     float32_text,
     short_repr,
@@ -117,7 +117,7 @@ def _primitive_to_json(type_: PrimitiveType, value: Value) -> Any:
         case FloatType() | DoubleType():
             return _float_to_json(type_, value)
         case DecimalType():
-            return f"{decimal_from_unscaled(unscaled_from_decimal(type_, value), type_.scale):f}"
+            return f"{from_unscaled(unscaled_from_decimal(type_, value), type_.scale):f}"
         case DateType():
             return iso.format_date(value)
         case TimeType():
@@ -237,7 +237,7 @@ def _read_decimal(type_: Type, json: Any, source: str) -> Decimal:
     if value.as_tuple().exponent != -type_.scale:
         raise _bad(type_, f"a scale of exactly {type_.scale}", json, source)
     try:
-        return decimal_from_unscaled(unscaled_from_decimal(type_, value), type_.scale)
+        return from_unscaled(unscaled_from_decimal(type_, value), type_.scale)
     except InvalidInput:
         raise _bad(type_, f"at most {type_.precision} digits", json, source) from None
 
