@@ -42,7 +42,8 @@ def supplied_columns(plan: ScanPlan, row: int, wanted: StructType, position: int
     if SPEC_ID.id in ids:
         made[SPEC_ID.id] = files.column("spec_id")[row].as_py()
     if PARTITION_ID in ids:
-        made[PARTITION_ID] = dict(plan.partition_of(row))
+        # A table that never was partitioned has null here, as other engines show it, and not a struct of nothing.
+        made[PARTITION_ID] = dict(plan.partition_of(row)) if _has_partitions(wanted) else None
     first_row_id = files.column("first_row_id")[row].as_py()
     if ROW_ID.id in ids:
         start = None if first_row_id is None else first_row_id + position
@@ -51,3 +52,7 @@ def supplied_columns(plan: ScanPlan, row: int, wanted: StructType, position: int
         number = files.column("sequence_number")[row].as_py()
         made[LAST_UPDATED_SEQUENCE_NUMBER.id] = None if first_row_id is None else number
     return made
+
+
+def _has_partitions(wanted: StructType) -> bool:
+    return any(f.id == PARTITION_ID and isinstance(f.type, StructType) and f.type.fields for f in wanted.fields)

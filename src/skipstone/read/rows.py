@@ -24,6 +24,7 @@ from skipstone.metadata.manifest import FileContent
 from skipstone.metadata.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
 from skipstone.metadata.projection import Projection, resolve
 from skipstone.metadata.projection_arrow import project_arrow
+from skipstone.metadata.reserved import DELETED
 from skipstone.metadata.types import Field, StructType
 from skipstone.plan.scan import ScanPlan
 from skipstone.plan.tasks import split
@@ -56,7 +57,10 @@ def read_plan(
     threads: int | None = None,
     limit: int | None = None,
 ) -> Iterator[Any]:
-    """Batches of the wanted columns, files in the plan's order. `wanted` may name metadata columns by their ids."""
+    """Batches of the wanted columns, files in the plan's order.
+
+    `wanted` may name metadata columns by their ids. With `_deleted` among them, deleted rows are handed out as well.
+    """
     left = limit
     if left == 0:
         return
@@ -114,6 +118,9 @@ class _Reader:
         self.plan = plan
         self.storage = storage
         self.wanted = wanted
+        # Who asks whether rows are deleted gets the deleted ones too.
+        places = [i for i, f in enumerate(wanted.fields) if f.id == DELETED.id]
+        self.deleted_column = places[0] if places else None
         self.positions = PositionDeletes(plan, storage)
         self.equality = EqualityDeletes(plan, storage)
         text = plan.metadata.properties.get(NAME_MAPPING_PROPERTY)
@@ -188,22 +195,27 @@ class _Reader:
     ) -> Any:
         supplied = supplied_columns(self.plan, file.row, self.wanted, batch.position, batch.columns.num_rows)
         rows: Any = project_arrow(projection, batch.columns, columns=projection.file_columns, metadata=supplied)
-        keep = self._keep(file, rows, batch.position, gone, by_value)
+        deleted = self._deleted(rows, batch.position, gone, by_value)
+        keep = self._matching(file.residual, rows)
         rows = rows.select(list(range(len(self.wanted.fields))))
-        return rows if keep is None else rows.filter(pa.array(keep))
+        if self.deleted_column is not None and deleted is not None:
+            rows = rows.set_column(self.deleted_column, rows.schema.field(self.deleted_column), pa.array(deleted))
+        elif deleted is not None:
+            keep = ~deleted if keep is None else keep & ~deleted
+        return rows if keep is None or keep.all() else rows.filter(pa.array(keep))
 
-    def _keep(self, file: _File, rows: Any, position: int, gone: Positions, by_value: list[int]) -> Any:
-        """Which rows stay; None for all of them."""
-        keep: Any = None
+    def _deleted(self, rows: Any, position: int, gone: Positions, by_value: list[int]) -> Any:
+        """Which rows are deleted; None for none of them."""
+        deleted: Any = self.equality.deleted(rows, by_value) if by_value else None
         first, last = np.searchsorted(gone, (position, position + rows.num_rows))
         if last > first:
-            keep = np.ones(rows.num_rows, bool)
-            keep[gone[first:last] - position] = False
-        if by_value:
-            stays = ~self.equality.deleted(rows, by_value)
-            keep = stays if keep is None else keep & stays
-        if file.residual != TRUE:
-            match: Any = matches(file.residual, rows, float_order=self.plan.float_order)
-            hits = match.to_numpy(zero_copy_only=False)
-            keep = hits if keep is None else keep & hits
-        return None if keep is None or keep.all() else keep
+            deleted = np.zeros(rows.num_rows, bool) if deleted is None else deleted
+            deleted[gone[first:last] - position] = True
+        return deleted
+
+    def _matching(self, residual: Predicate, rows: Any) -> Any:
+        """Which rows match; None for all of them."""
+        if residual == TRUE:
+            return None
+        match: Any = matches(residual, rows, float_order=self.plan.float_order)
+        return match.to_numpy(zero_copy_only=False)
