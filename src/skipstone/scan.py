@@ -81,7 +81,13 @@ class Scan:
 
     @cached_property
     def predicate(self) -> Predicate:
-        return bind(as_predicate(self.filter), self.schema, table=self.name, case_sensitive=self.case_sensitive)
+        return bind(
+            as_predicate(self.filter),
+            self.schema,
+            table=self.name,
+            case_sensitive=self.case_sensitive,
+            float_order=self.float_order,
+        )
 
     @cached_property
     def wanted(self) -> StructType:

@@ -30,7 +30,7 @@ from skipstone.metadata.refs import MAIN, RefType, SnapshotRef
 from skipstone.metadata.sorting import build_sort_order
 from skipstone.metadata.table_metadata import TableMetadata
 from skipstone.metadata.user_schema import schema_of
-from skipstone.predicate import Predicate, as_predicate, bind
+from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind
 from skipstone.row_level import RowLevel
 from skipstone.rows_in import as_reader
 from skipstone.storage.protocol import Storage
@@ -165,7 +165,7 @@ class Writes:
         return RowLevel(metadata=self.metadata, storage=self.storage, ref=branch)
 
     def _bound(self, filter_: Any) -> Predicate:
-        return bind(as_predicate(filter_), self.metadata.current_schema, table=self.name)
+        return bind(as_predicate(filter_), self.metadata.current_schema, table=self.name, float_order=FloatOrder.IEEE)
 
     def _apply_if(self, change: Change | None) -> None:
         if change is not None:
