@@ -19,7 +19,7 @@ from skipstone.metadata.orc_types import orc_write_schema
 from skipstone.metadata.types import StructType
 from skipstone.write.file_writer import FileFacts
 from skipstone.write.metrics import MetricsCollector, MetricsPlan
-from skipstone.write.reshape import reshape_table
+from skipstone.write.reshape import check_stored, reshape_table
 from skipstone.write.settings import WriteSettings
 
 _CODECS: Final = {"none": "uncompressed"}
@@ -76,4 +76,5 @@ class OrcFileWriter:
 
 @lru_cache(maxsize=64)
 def _layout(struct: StructType) -> pa.Schema:
+    check_stored(struct, "ORC")
     return orc_write_schema(struct)

@@ -29,7 +29,7 @@ from skipstone.write.metrics import (
     is_float,
 )
 from skipstone.write.parquet_metrics import RowFacts, footer_metrics
-from skipstone.write.reshape import reshape_table
+from skipstone.write.reshape import check_stored, reshape_table
 from skipstone.write.settings import WriteSettings
 
 _compute: Any = pc
@@ -124,6 +124,7 @@ class ParquetFileWriter:
 @lru_cache(maxsize=64)
 def _layout(struct: StructType) -> tuple[pa.Schema, dict[int, str]]:
     """The schema of the file, and where Bloom filters can go: the paths of primitive leaves by field id."""
+    check_stored(struct, "Parquet")
     paths = {
         node.field_id: path
         for path, node in to_parquet_schema(struct).leaves()

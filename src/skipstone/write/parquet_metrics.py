@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from skipstone.metadata.decimals import from_unscaled
 from skipstone.metadata.geo import GeoPoint
-from skipstone.metadata.hashing import from_unscaled
 from skipstone.metadata.types import (
     DecimalType,
     GeographyType,

@@ -11,10 +11,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skipstone.errors import Unsupported
 from skipstone.metadata.arrow_types import nested_array, struct_array
 from skipstone.metadata.types import Field, ListType, MapType, StructType, Type, UnknownType, walk
 
 _compute: Any = pc
+
+
+def check_stored(struct: StructType, format_name: str) -> None:
+    """Refuse structs of which nothing is stored, because the format has none that are empty."""
+    for f in (Field(id=0, name="", type=struct), *walk(struct)):
+        if isinstance(f.type, StructType) and all(isinstance(c.type, UnknownType) for c in f.type.fields):
+            what = f"column '{f.name}' (id {f.id})" if f.name else "rows"
+            raise Unsupported(
+                f"Cannot write {what} to {format_name}: all fields are of type unknown, and a struct needs one that is "
+                f"stored. Write Avro, or give a field another type first."
+            )
 
 
 def reshape_table(table: pa.Table, fields: tuple[Field, ...], target: pa.Schema) -> pa.Table:

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.written import read_values, stored
 
-from skipstone.errors import InvalidInput
+from skipstone.errors import InvalidInput, Unsupported
 from skipstone.metadata.new_table import new_table_metadata
 from skipstone.metadata.partition_evolution import build_spec
 from skipstone.metadata.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.sorting import build_sort_order
-from skipstone.metadata.types import DOUBLE, INT, LONG, STRING, UUID, Field, StructType
+from skipstone.metadata.types import DOUBLE, INT, LONG, STRING, UNKNOWN, UUID, Field, StructType
 from skipstone.storage import LocalStorage, MemoryStorage
 from skipstone.write import write_rows
 
@@ -224,3 +224,17 @@ def test_rows_are_sorted_by_uuid_bytes_and_by_floats_as_the_format_orders_them()
         (file,) = write_rows(rows, metadata=metadata, storage=storage).to_pylist()
         found = read_values(storage, file["file_path"], schema.struct)
         assert [None if r[1] is None else r[1].int for r in found] == expected
+
+
+def test_a_struct_of_unknown_fields_only_is_refused_where_the_format_has_none() -> None:
+    schema = Schema(
+        fields=(
+            Field(id=1, name="id", type=LONG),
+            Field(id=2, name="st", type=StructType((Field(id=3, name="x", type=UNKNOWN),))),
+        )
+    )
+    metadata = new_table_metadata(schema, location="memory://lake/t", now_ms=1, format_version=3)
+    rows = pa.table({"id": [1]})
+    with pytest.raises(Unsupported, match="'st'"):
+        write_rows(rows, metadata=metadata, storage=MemoryStorage())
+    assert write_rows(rows, metadata=metadata, storage=MemoryStorage(), file_format="avro").num_rows == 1
