@@ -30,21 +30,7 @@ from skipstone.metadata.arrow_intake import (
 from skipstone.metadata.fresh_ids import NO_ID
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
     DECIMAL_PRECISION_MAX,
-    DOUBLE,
-    FLOAT,
-    INT,
-    LONG,
-    STRING,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMP_NS,
-    TIMESTAMPTZ,
-    TIMESTAMPTZ_NS,
-    UNKNOWN,
     UUID,
     VARIANT,
     DateType,
@@ -66,7 +52,7 @@ from skipstone.metadata.types import (
     Value,
     VariantType,
 )
-from skipstone.metadata.values.bound_types import bound_type
+from skipstone.metadata.values.bound_types import PLAIN_TYPES, bound_type
 
 __all__ = [
     "COMMENT_KEY",
@@ -91,23 +77,10 @@ VARIANT_STORAGE: Final = pa.struct(
     [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
 )
 
-_TO_ARROW: Final[dict[Type, pa.DataType]] = {
-    UNKNOWN: pa.null(),
-    BOOLEAN: pa.bool_(),
-    INT: pa.int32(),
-    LONG: pa.int64(),
-    FLOAT: pa.float32(),
-    DOUBLE: pa.float64(),
-    DATE: pa.date32(),
-    TIME: pa.time64("us"),
-    TIMESTAMP: pa.timestamp("us"),
-    TIMESTAMPTZ: pa.timestamp("us", tz="UTC"),
-    TIMESTAMP_NS: pa.timestamp("ns"),
-    TIMESTAMPTZ_NS: pa.timestamp("ns", tz="UTC"),
-    STRING: pa.string(),
+_TO_ARROW: Final[dict[Any, pa.DataType]] = {
+    **PLAIN_TYPES,
     # The canonical extension, not fixed_size_binary(16): it is what makes a Parquet file say UUID.
     UUID: pa.uuid(),
-    BINARY: pa.binary(),
     VARIANT: VARIANT_STORAGE,
 }
 

@@ -18,7 +18,6 @@ from typing import Final
 from skipstone.errors import FormatViolation, InvalidInput, NotFound, SkipstoneError, what_exists
 from skipstone.metadata.defaults import check_field_defaults, default_of
 from skipstone.metadata.evolution_rules import (
-    SortOrderLike,
     check_free_name,
     check_name,
     check_not_in_map_key,
@@ -29,8 +28,8 @@ from skipstone.metadata.evolution_rules import (
     spec_by_id,
 )
 from skipstone.metadata.fresh_ids import assign_fresh_ids
+from skipstone.metadata.partitioning import PartitionSpec
 from skipstone.metadata.promotion import (
-    PartitionSpecLike,
     allowed_promotions,
     partition_refusal,
     promote_value,
@@ -40,6 +39,7 @@ from skipstone.metadata.reserved import FIELD_ID_MAX
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.schema_merge import merge_by_name
 from skipstone.metadata.schema_tree import Node, Path, PathIndex, dotted, field_of, node_of, position, quoted, tree_of
+from skipstone.metadata.sorting import SortOrder
 from skipstone.metadata.types import Field, ListType, MapType, StructType, Type, Value, children, walk
 from skipstone.metadata.user_schema import parse_type
 
@@ -67,9 +67,9 @@ class SchemaUpdate:
         last_column_id: int | None = None,
         format_version: int = 2,
         schemas: Iterable[Schema] = (),
-        specs: Sequence[PartitionSpecLike] = (),
+        specs: Sequence[PartitionSpec] = (),
         default_spec_id: int | None = None,
-        sort_order: SortOrderLike | None = None,
+        sort_order: SortOrder | None = None,
         allow_incompatible: bool = False,
         case_sensitive: bool = True,
     ) -> None:

@@ -5,23 +5,14 @@ Spec: "Schema Evolution", "Partition Evolution".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
 
 from skipstone.errors import InvalidInput, NotFound, what_exists
-from skipstone.metadata.promotion import PartitionSpecLike
+from skipstone.metadata.partitioning import PartitionSpec
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.schema_tree import Node
+from skipstone.metadata.sorting import SortOrder
 from skipstone.metadata.types import ListType, MapType
-
-
-class SortOrderLike(Protocol):
-    """What is needed of a sort order; `sorting.SortOrder` has it."""
-
-    @property
-    def order_id(self) -> int: ...
-    @property
-    def fields(self) -> Iterable[Any]: ...
 
 
 def check_name(name: str, label: str) -> None:
@@ -67,9 +58,7 @@ def check_not_in_map_key(node: Node, verb: str) -> None:
             )
 
 
-def check_not_needed(
-    node: Node, deleted: Node, *, spec: PartitionSpecLike | None, sort_order: SortOrderLike | None
-) -> None:
+def check_not_needed(node: Node, deleted: Node, *, spec: PartitionSpec | None, sort_order: SortOrder | None) -> None:
     """The current spec and sort order must stay usable for the next write."""
     for f in spec.fields if spec is not None else ():
         if node.id in f.source_ids and str(f.transform).lower() != "void":
@@ -84,7 +73,7 @@ def check_not_needed(
             )
 
 
-def spec_by_id(specs: Sequence[PartitionSpecLike], spec_id: int | None) -> PartitionSpecLike | None:
+def spec_by_id(specs: Sequence[PartitionSpec], spec_id: int | None) -> PartitionSpec | None:
     """The spec with this id; the last one when no id is given."""
     if spec_id is None:
         return specs[-1] if specs else None

@@ -16,13 +16,9 @@ from typing import Any, Final, NoReturn, TypeVar
 import msgspec
 
 from skipstone.errors import FormatViolation
+from skipstone.metadata.types import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 
 T = TypeVar("T")
-
-INT_MIN: Final = -(2**31)
-INT_MAX: Final = 2**31 - 1
-LONG_MIN: Final = -(2**63)
-LONG_MAX: Final = 2**63 - 1
 
 # Metadata of a long-lived table has tens of MB. What inflates beyond this is an attack or damage, and parsed JSON takes
 # a multiple of its text in memory.

@@ -10,17 +10,19 @@ Spec: "Column Projection", "Default values", "Reserved Field IDs".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from skipstone.errors import FormatViolation
 from skipstone.metadata.defaults import effective_default
 from skipstone.metadata.fresh_ids import NO_ID, has_any_id
 from skipstone.metadata.name_mapping import NameMapping, apply_name_mapping
 from skipstone.metadata.parquet_types import is_variant_group
+from skipstone.metadata.partitioning import PartitionSpec
 from skipstone.metadata.reserved import LAST_UPDATED_SEQUENCE_NUMBER, METADATA_COLUMNS, PARTITION_ID, ROW_ID
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.transforms import IdentityTransform
 from skipstone.metadata.types import (
     UUID,
     BinaryType,
@@ -48,24 +50,6 @@ from skipstone.metadata.types import (
     Value,
     VariantType,
 )
-
-
-class PartitionFieldLike(Protocol):
-    """What is needed of a partition field; `partitioning.PartitionField` has it."""
-
-    @property
-    def source_ids(self) -> tuple[int, ...]: ...
-    @property
-    def field_id(self) -> int: ...
-    @property
-    def transform(self) -> object: ...
-
-
-class PartitionSpecLike(Protocol):
-    """What is needed of a partition spec; `partitioning.PartitionSpec` has it."""
-
-    @property
-    def fields(self) -> Iterable[PartitionFieldLike]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +158,7 @@ def resolve(
     wanted: Schema | StructType,
     file_struct: StructType,
     *,
-    partition_spec: PartitionSpecLike | None = None,
+    partition_spec: PartitionSpec | None = None,
     partition: Mapping[int, Value] | None = None,
     name_mapping: NameMapping | None = None,
     source: str = "data file",
@@ -194,14 +178,14 @@ def resolve(
     return Projection(fields=resolver.struct(tuple(wanted.fields), file_struct, mapped, ""), source=source)
 
 
-def identity_constants(spec: PartitionSpecLike | None, partition: Mapping[int, Value]) -> dict[int, Value]:
+def identity_constants(spec: PartitionSpec | None, partition: Mapping[int, Value]) -> dict[int, Value]:
     """Column values that a partition tuple tells: source field id to value, for identity transforms only."""
     if spec is None:
         return {}
     return {
         f.source_ids[0]: partition[f.field_id]
         for f in spec.fields
-        if str(f.transform) == "identity" and f.field_id in partition
+        if isinstance(f.transform, IdentityTransform) and f.field_id in partition
     }
 
 

@@ -10,10 +10,15 @@ Spec: "Schema Evolution".
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, Protocol
+from typing import Final
 
 from skipstone.errors import InvalidInput
+from skipstone.metadata.iso import DAY_NS, DAY_US
+from skipstone.metadata.partitioning import PartitionSpec
+from skipstone.metadata.transforms import DayTransform, MonthTransform, VoidTransform, YearTransform
 from skipstone.metadata.types import (
+    LONG_MAX,
+    LONG_MIN,
     DateType,
     DecimalType,
     DoubleType,
@@ -30,33 +35,8 @@ from skipstone.metadata.types import (
     Value,
 )
 
-MICROS_PER_DAY: Final = 86_400_000_000
-NANOS_PER_DAY: Final = 86_400_000_000_000
-_LONG_MIN: Final = -(2**63)
-_LONG_MAX: Final = 2**63 - 1
-
 # Transforms that give a date and the midnight that starts it the same partition value.
-_SAME_FOR_DATE_AND_MIDNIGHT: Final = frozenset({"year", "month", "day", "void"})
-
-
-class PartitionFieldLike(Protocol):
-    """What is needed of a partition field; `partitioning.PartitionField` has it."""
-
-    @property
-    def source_ids(self) -> tuple[int, ...]: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def transform(self) -> object: ...
-
-
-class PartitionSpecLike(Protocol):
-    """What is needed of a partition spec; `partitioning.PartitionSpec` has it."""
-
-    @property
-    def spec_id(self) -> int: ...
-    @property
-    def fields(self) -> Iterable[PartitionFieldLike]: ...
+_SAME_FOR_DATE_AND_MIDNIGHT: Final = (YearTransform, MonthTransform, DayTransform, VoidTransform)
 
 
 def is_promotion_allowed(source: Type, target: Type, format_version: int) -> bool:
@@ -102,7 +82,7 @@ def allowed_promotions(source: Type, format_version: int) -> str:
             return "no other type"
 
 
-def partition_refusal(field_id: int, source: Type, target: Type, specs: Iterable[PartitionSpecLike]) -> str | None:
+def partition_refusal(field_id: int, source: Type, target: Type, specs: Iterable[PartitionSpec]) -> str | None:
     """Why partition fields forbid the promotion of the column `field_id`, or None when they do not.
 
     Every spec counts, not only the current one: files of older specs keep their partition values.
@@ -112,7 +92,7 @@ def partition_refusal(field_id: int, source: Type, target: Type, specs: Iterable
         return None
     for spec in specs:
         for f in spec.fields:
-            if field_id in f.source_ids and str(f.transform).lower() not in _SAME_FOR_DATE_AND_MIDNIGHT:
+            if field_id in f.source_ids and not isinstance(f.transform, _SAME_FOR_DATE_AND_MIDNIGHT):
                 return (
                     f"partition field '{f.name}' of spec {spec.spec_id} would derive another value by "
                     f"{f.transform} from {target} than from {source}"
@@ -130,9 +110,9 @@ def promote_value(source: Type, target: Type, value: Value) -> Value:
         case DecimalType(), DecimalType() if _decimal_refusal(source, target) is None:
             return value
         case DateType(), TimestampType():
-            return _midnight(value, MICROS_PER_DAY, target)
+            return _midnight(value, DAY_US, target)
         case DateType(), TimestampNsType():
-            return _midnight(value, NANOS_PER_DAY, target)
+            return _midnight(value, DAY_NS, target)
         case _:
             raise InvalidInput(
                 f"Cannot promote value {value!r}: expected a promotion from {source} to "
@@ -142,8 +122,8 @@ def promote_value(source: Type, target: Type, value: Value) -> Value:
 
 def _midnight(days: int, units_per_day: int, target: Type) -> int:
     promoted = days * units_per_day
-    if not _LONG_MIN <= promoted <= _LONG_MAX:
-        days_max = _LONG_MAX // units_per_day
+    if not LONG_MIN <= promoted <= LONG_MAX:
+        days_max = LONG_MAX // units_per_day
         raise InvalidInput(
             f"Cannot promote date {days} (days since 1970-01-01) to {target}: expected {-days_max} to {days_max} days. "
             f"The value does not fit the promoted type."

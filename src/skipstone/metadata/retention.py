@@ -12,9 +12,9 @@ from typing import Final
 
 from skipstone.errors import InvalidInput
 from skipstone.metadata.history import ancestors_of
-from skipstone.metadata.json_reader import LONG_MAX
 from skipstone.metadata.refs import MAIN, SnapshotRef
 from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.types import LONG_MAX
 
 MIN_SNAPSHOTS_TO_KEEP: Final = "history.expire.min-snapshots-to-keep"
 MAX_SNAPSHOT_AGE_MS: Final = "history.expire.max-snapshot-age-ms"
@@ -31,8 +31,15 @@ class Expiry:
     snapshot_ids: frozenset[int]
 
 
-def expiry_of(metadata: TableMetadata, *, now_ms: int) -> Expiry:
-    """What is due to expire now, by the rules of each ref or else the table's properties."""
+def expiry_of(
+    metadata: TableMetadata, *, now_ms: int, older_than_ms: int | None = None, retain_last: int | None = None
+) -> Expiry:
+    """What is due to expire now, by the rules of each ref or else the table's properties.
+
+    `older_than_ms` (a moment) and `retain_last` stand in for the properties, never for a rule that a ref has itself.
+    """
+    if retain_last is not None and retain_last < 1:
+        raise InvalidInput(f"Cannot expire snapshots: expected to retain at least the last one, got {retain_last}.")
     expired_refs = {name for name, ref in metadata.refs.items() if _is_ref_expired(metadata, name, ref, now_ms)}
     retained: set[int] = set()
     for name, ref in metadata.refs.items():
@@ -40,7 +47,7 @@ def expiry_of(metadata: TableMetadata, *, now_ms: int) -> Expiry:
             continue
         retained.add(ref.snapshot_id)
         if ref.is_branch:
-            retained |= _retained_by_branch(metadata, ref, now_ms)
+            retained |= _retained_by_branch(metadata, ref, now_ms, older_than_ms, retain_last)
     return Expiry(refs=frozenset(expired_refs), snapshot_ids=frozenset(metadata.snapshots_by_id.keys() - retained))
 
 
@@ -51,13 +58,16 @@ def _is_ref_expired(metadata: TableMetadata, name: str, ref: SnapshotRef, now_ms
     return now_ms - metadata.snapshot(ref.snapshot_id).timestamp_ms > max_age_ms
 
 
-def _retained_by_branch(metadata: TableMetadata, ref: SnapshotRef, now_ms: int) -> set[int]:
+def _retained_by_branch(
+    metadata: TableMetadata, ref: SnapshotRef, now_ms: int, older_than_ms: int | None, retain_last: int | None
+) -> set[int]:
     """The branch's newest snapshots: as many as must be kept, and then those young enough."""
-    min_kept = _rule(metadata, ref.min_snapshots_to_keep, MIN_SNAPSHOTS_TO_KEEP)
-    max_age_ms = _rule(metadata, ref.max_snapshot_age_ms, MAX_SNAPSHOT_AGE_MS)
+    min_kept = ref.min_snapshots_to_keep or retain_last or _rule(metadata, None, MIN_SNAPSHOTS_TO_KEEP)
+    if older_than_ms is None or ref.max_snapshot_age_ms is not None:
+        older_than_ms = now_ms - _rule(metadata, ref.max_snapshot_age_ms, MAX_SNAPSHOT_AGE_MS)
     retained: set[int] = set()
     for position, snapshot in enumerate(ancestors_of(metadata, ref.snapshot_id)):
-        if position >= min_kept and now_ms - snapshot.timestamp_ms > max_age_ms:
+        if position >= min_kept and snapshot.timestamp_ms < older_than_ms:
             break
         retained.add(snapshot.snapshot_id)
     return retained

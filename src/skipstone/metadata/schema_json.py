@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.json_reader import INT_MAX, JsonObject, fail
+from skipstone.metadata.json_reader import JsonObject, fail
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import (
+    INT_MAX,
     Field,
     FixedType,
     GeographyType,

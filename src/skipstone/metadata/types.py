@@ -23,6 +23,10 @@ from skipstone.errors import InvalidInput
 # Dates and times stay integers so that every value the format can hold fits; `values.display` makes them readable.
 Value: TypeAlias = Any
 
+INT_MIN: Final = -(2**31)
+INT_MAX: Final = 2**31 - 1
+LONG_MIN: Final = -(2**63)
+LONG_MAX: Final = 2**63 - 1
 DECIMAL_PRECISION_MAX: Final = 38
 DEFAULT_CRS: Final = "OGC:CRS84"
 EDGE_ALGORITHMS: Final = ("spherical", "vincenty", "thomas", "andoyer", "karney")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import pytest
 
@@ -73,9 +72,12 @@ def names(schema: Schema) -> list[str]:
     return [f.name for f in schema.fields]
 
 
-def spec(*fields: tuple[int, str], spec_id: int = 0) -> SimpleNamespace:
-    parts = tuple(SimpleNamespace(source_ids=(i,), name=f"p{i}", transform=t) for i, t in fields)
-    return SimpleNamespace(spec_id=spec_id, fields=parts)
+def spec(*fields: tuple[int, str], spec_id: int = 0) -> PartitionSpec:
+    parts = tuple(
+        PartitionField(source_ids=(i,), field_id=1000 + n, name=f"p{i}", transform=parse_transform(t))
+        for n, (i, t) in enumerate(fields)
+    )
+    return PartitionSpec(spec_id=spec_id, fields=parts)
 
 
 class TestAdd:
@@ -330,11 +332,6 @@ class TestDelete:
     def test_an_unknown_default_spec_is_not_found(self):
         with pytest.raises(NotFound, match="partition spec 9"):
             update(specs=[spec()], default_spec_id=9)
-
-    def test_a_column_that_the_sort_order_needs_stays(self):
-        order = SimpleNamespace(order_id=1, fields=(SimpleNamespace(source_ids=(3,)),))
-        with pytest.raises(InvalidInput, match="sort order"):
-            update(sort_order=order).delete_column("price")
 
 
 class TestRename:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +13,7 @@ from skipstone.errors import FormatViolation, InvalidInput
 from skipstone.metadata.arrow_types import constant_array, to_arrow_schema, values_to_array
 from skipstone.metadata.fresh_ids import NO_ID
 from skipstone.metadata.name_mapping import parse_name_mapping
+from skipstone.metadata.partitioning import PartitionField, PartitionSpec
 from skipstone.metadata.projection import (
     DefaultValue,
     FileColumn,
@@ -26,6 +26,7 @@ from skipstone.metadata.projection import (
 )
 from skipstone.metadata.projection_arrow import project_arrow
 from skipstone.metadata.reserved import DELETE_FILE_PATH, DELETE_POS, FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
+from skipstone.metadata.transforms import parse_transform
 from skipstone.metadata.types import (
     BINARY,
     DATE,
@@ -60,16 +61,9 @@ def struct(*fields: Field) -> StructType:
     return StructType(fields)
 
 
-@dataclass
-class PartField:
-    source_ids: tuple[int, ...]
-    field_id: int
-    transform: str
-
-
-@dataclass
-class Spec:
-    fields: list[PartField]
+def spec_on_field_5(transform: str) -> PartitionSpec:
+    field = PartitionField(source_ids=(5,), field_id=1000, name="part", transform=parse_transform(transform))
+    return PartitionSpec(fields=(field,))
 
 
 def batch(file: StructType, rows: list[dict[int, Any]]) -> pa.RecordBatch:
@@ -112,7 +106,7 @@ class TestRules:
 
     mapping = parse_name_mapping('[{"field-id": 5, "names": ["p"]}]')
     wanted = struct(field(5, "p", INT, initial_default=30))
-    identity = Spec([PartField((5,), 1000, "identity")])
+    identity = spec_on_field_5("identity")
 
     def one(self, file: StructType, **given: Any) -> Any:
         return resolve(self.wanted, file, **given).fields[0]
@@ -138,7 +132,7 @@ class TestRules:
         assert isinstance(self.one(struct(), partition_spec=self.identity, partition={}), DefaultValue)
 
     def test_other_transforms_tell_nothing(self) -> None:
-        bucketed = Spec([PartField((5,), 1000, "bucket[4]")])
+        bucketed = spec_on_field_5("bucket[4]")
         assert isinstance(self.one(struct(), partition_spec=bucketed, partition={1000: 3}), DefaultValue)
 
     def test_name_mapping_wins_over_the_default(self) -> None:

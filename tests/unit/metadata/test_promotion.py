@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from types import SimpleNamespace
 
 import pytest
 
 from skipstone.errors import InvalidInput
+from skipstone.metadata.partitioning import PartitionField, PartitionSpec
 from skipstone.metadata.promotion import (
     is_promotion_allowed,
     partition_refusal,
     promote_value,
     promotion_refusal,
 )
+from skipstone.metadata.transforms import parse_transform
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,
@@ -92,9 +93,9 @@ def test_a_refusal_says_why(source, target, version, reason):
     assert reason in promotion_refusal(source, target, version)
 
 
-def spec(transform: str, source_id: int = 7) -> SimpleNamespace:
-    fields = (SimpleNamespace(source_ids=(source_id,), name="part", transform=transform),)
-    return SimpleNamespace(spec_id=4, fields=fields)
+def spec(transform: str, source_id: int = 7) -> PartitionSpec:
+    field = PartitionField(source_ids=(source_id,), field_id=1000, name="part", transform=parse_transform(transform))
+    return PartitionSpec(spec_id=4, fields=(field,))
 
 
 @pytest.mark.parametrize("target", [TIMESTAMP, TIMESTAMP_NS])

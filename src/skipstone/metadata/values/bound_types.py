@@ -41,7 +41,8 @@ GEO_POINT: Final = pa.struct(
     [pa.field("x", pa.float64()), pa.field("y", pa.float64()), pa.field("z", pa.float64()), pa.field("m", pa.float64())]
 )
 
-_PLAIN: Final[dict[PrimitiveType, pa.DataType]] = {
+# Types without parameters; a uuid as its bytes.
+PLAIN_TYPES: Final[dict[PrimitiveType, pa.DataType]] = {
     UNKNOWN: pa.null(),
     BOOLEAN: pa.bool_(),
     INT: pa.int32(),
@@ -70,6 +71,6 @@ def bound_type(type_: PrimitiveType) -> pa.DataType:
             return pa.binary(length)
         case GeometryType() | GeographyType():
             return GEO_POINT
-    if (plain := _PLAIN.get(type_)) is None:
+    if (plain := PLAIN_TYPES.get(type_)) is None:
         raise InvalidInput(f"Cannot hold bounds of {type_}: expected a primitive type.")
     return plain

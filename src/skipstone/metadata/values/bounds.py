@@ -23,6 +23,8 @@ from skipstone.metadata.types import (
     DATE,
     FLOAT,
     INT,
+    LONG_MAX,
+    LONG_MIN,
     DoubleType,
     FixedType,
     FloatType,
@@ -36,7 +38,7 @@ from skipstone.metadata.types import (
     VariantType,
 )
 from skipstone.metadata.values.binary import parse_value, serialize_value
-from skipstone.metadata.values.checks import LONG_MAX, LONG_MIN, short_repr
+from skipstone.metadata.values.checks import short_repr
 from skipstone.metadata.variant import (
     VariantObject,
     VariantPrimitive,

@@ -19,6 +19,10 @@ from skipstone.errors import InvalidInput
 from skipstone.metadata.decimals import unscaled
 from skipstone.metadata.iso import DAY_US
 from skipstone.metadata.types import (
+    INT_MAX,
+    INT_MIN,
+    LONG_MAX,
+    LONG_MIN,
     BinaryType,
     BooleanType,
     DateType,
@@ -41,10 +45,6 @@ from skipstone.metadata.types import (
     Value,
 )
 
-INT_MIN: Final = -(2**31)
-INT_MAX: Final = 2**31 - 1
-LONG_MIN: Final = -(2**63)
-LONG_MAX: Final = 2**63 - 1
 DECIMAL_BYTES_MAX: Final = 16  # 38 digits fit in 127 bits and a sign
 
 

@@ -25,6 +25,10 @@ from skipstone.metadata.decimals import from_unscaled
 from skipstone.metadata.geo import parse_wkb, serialize_wkb
 from skipstone.metadata.geo_wkt import format_wkt, parse_wkt
 from skipstone.metadata.types import (
+    INT_MAX,
+    INT_MIN,
+    LONG_MAX,
+    LONG_MIN,
     BinaryType,
     BooleanType,
     DateType,
@@ -51,10 +55,6 @@ from skipstone.metadata.types import (
     Value,
 )
 from skipstone.metadata.values.checks import (
-    INT_MAX,
-    INT_MIN,
-    LONG_MAX,
-    LONG_MIN,
     check_value,
     encode_utf8,
     float32_text,
