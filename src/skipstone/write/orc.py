@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.orc as po
 
 from skipstone.errors import Unsupported
@@ -22,7 +23,9 @@ from skipstone.write.metrics import MetricsCollector, MetricsPlan
 from skipstone.write.reshape import check_stored, reshape_table
 from skipstone.write.settings import WriteSettings
 
+_compute: Any = pc
 _CODECS: Final = {"none": "uncompressed"}
+_MICROS_MAX: Final = (2**63 - 1) // 1000
 # ORC holds rows in memory until a stripe is full; encoded they take about this share of their Arrow form.
 _PENDING_SHARE: Final = 0.5
 
@@ -55,6 +58,9 @@ class OrcFileWriter:
         return self._written_bytes + int(self._pending_bytes)
 
     def write(self, table: pa.Table) -> None:
+        for f, column in zip(self._struct.fields, table.columns, strict=True):
+            for chunk in column.chunks:
+                _check_timestamps(chunk, f.name)
         self._metrics.add(table)
         self._writer.write(reshape_table(table, self._struct.fields, self._schema))
         self._rows += table.num_rows
@@ -72,6 +78,27 @@ class OrcFileWriter:
     def abandon(self) -> None:
         with suppress(pa.ArrowException, OSError, RuntimeError):
             self._writer.close()
+
+
+def _check_timestamps(array: Any, where: str) -> None:
+    """Refuse timestamps that pyarrow writes to ORC but cannot read from it: those beyond nanoseconds in 64 bits."""
+    t = array.type
+    if pa.types.is_struct(t):
+        for i in range(t.num_fields):
+            _check_timestamps(array.field(i), f"{where}.{t.field(i).name}")
+    elif pa.types.is_map(t):
+        _check_timestamps(array.keys, f"{where}.key")
+        _check_timestamps(array.items, f"{where}.value")
+    elif pa.types.is_list(t):
+        _check_timestamps(array.flatten(), f"{where}.element")
+    elif pa.types.is_timestamp(t) and t.unit == "us":
+        found: Any = _compute.min_max(array)
+        for end in (found["min"], found["max"]):
+            if end.is_valid and abs(end.value) > _MICROS_MAX:
+                raise Unsupported(
+                    f"Cannot write column '{where}' to ORC: expected timestamps from 1677-09-22 to 2262-04-11, got "
+                    f"{end.value} microseconds since 1970. Write Parquet or Avro."
+                )
 
 
 @lru_cache(maxsize=64)

@@ -14,12 +14,27 @@ import pytest
 from tests.support.written import read_values, stored
 
 from skipstone.errors import InvalidInput, Unsupported
+from skipstone.metadata.arrow_types import to_arrow_schema, values_to_array
 from skipstone.metadata.new_table import new_table_metadata
 from skipstone.metadata.partition_evolution import build_spec
 from skipstone.metadata.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.sorting import build_sort_order
-from skipstone.metadata.types import DOUBLE, INT, LONG, STRING, UNKNOWN, UUID, Field, StructType
+from skipstone.metadata.types import (
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NS,
+    TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
+    UNKNOWN,
+    UUID,
+    Field,
+    ListType,
+    StructType,
+)
 from skipstone.storage import LocalStorage, MemoryStorage
 from skipstone.write import write_rows
 
@@ -238,3 +253,26 @@ def test_a_struct_of_unknown_fields_only_is_refused_where_the_format_has_none() 
     with pytest.raises(Unsupported, match="'st'"):
         write_rows(rows, metadata=metadata, storage=MemoryStorage())
     assert write_rows(rows, metadata=metadata, storage=MemoryStorage(), file_format="avro").num_rows == 1
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_timestamps_around_1970_come_back_from_every_format(file_format: str) -> None:
+    types = (TIMESTAMP, TIMESTAMPTZ, TIMESTAMP_NS, TIMESTAMPTZ_NS)
+    schema = Schema(fields=tuple(Field(id=i + 1, name=str(t), type=t) for i, t in enumerate(types)))
+    metadata = new_table_metadata(schema, location="memory://lake/t", now_ms=1, format_version=3)
+    ticks = [-(10**15), -1_000_001, -1_000_000, -999_999, -1, 0, 1, 999_999, 10**15, None]
+    storage = MemoryStorage()
+    rows = pa.table([values_to_array(t, ticks) for t in types], schema=to_arrow_schema(schema))
+    (file,) = write_rows(rows, metadata=metadata, storage=storage, file_format=file_format).to_pylist()
+    found = read_values(storage, file["file_path"], schema.struct)
+    assert [list(row.values()) for row in found] == [[tick] * 4 for tick in ticks]
+
+
+def test_timestamps_that_could_not_be_read_back_from_orc_are_refused() -> None:
+    schema = Schema(fields=(Field(id=1, name="l", type=ListType(element_id=2, element=TIMESTAMP)),))
+    metadata = new_table_metadata(schema, location="memory://lake/t", now_ms=1)
+    storage = MemoryStorage()
+    rows = pa.table({"l": pa.array([[0], [2**62]], pa.list_(pa.timestamp("us")))})
+    with pytest.raises(Unsupported, match=r"'l\.element' to ORC"):
+        write_rows(rows, metadata=metadata, storage=storage, file_format="orc")
+    assert list(storage.list("memory://lake")) == []
