@@ -5,7 +5,6 @@ A snapshot id, a tag or a point in time is read with the schema of that time, a 
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,10 +21,10 @@ from skipstone.metadata.schema import Schema
 from skipstone.metadata.snapshots import Snapshot
 from skipstone.metadata.table_metadata import TableMetadata
 from skipstone.metadata.types import Field, StructType
+from skipstone.moments import timestamp_ms
 from skipstone.plan import ScanPlan, plan_scan
 from skipstone.plan.entries import unified_type
 from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind
-from skipstone.predicate.literals import instant_nanos
 from skipstone.read import read_plan
 from skipstone.storage.protocol import Storage
 
@@ -64,7 +63,7 @@ class Scan:
         if self.snapshot_id is not None:
             return self.metadata.snapshot(self.snapshot_id)
         if self.as_of is not None:
-            return snapshot_as_of(self.metadata, _timestamp_ms(self.as_of))
+            return snapshot_as_of(self.metadata, timestamp_ms(self.as_of))
         return self.metadata.ref_snapshot(self.ref or MAIN)
 
     @cached_property
@@ -179,22 +178,6 @@ def _wanted_fields(
         if top.id not in done:
             done.add(top.id)
             yield top
-
-
-def _timestamp_ms(moment: Any) -> int:
-    """A point in time as milliseconds since the epoch; text and datetimes without a zone are UTC."""
-    match moment:
-        case bool():
-            raise InvalidInput(f"Invalid point in time {moment!r}: expected a datetime, ISO text or milliseconds.")
-        case int():
-            return moment
-        case datetime.datetime():
-            zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
-            return (zoned - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
-        case str():
-            return instant_nanos(moment) // 1_000_000
-        case _:
-            raise InvalidInput(f"Invalid point in time {moment!r}: expected a datetime, ISO text or milliseconds.")
 
 
 def _needs(package: str, name: str) -> Any:

@@ -6,23 +6,37 @@ table.scan("zip_code = '10001'").to_arrow()
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from skipstone.catalog import Catalog, LoadedTable
 from skipstone.catalog.identifiers import display
 from skipstone.commit import Change, Outcome, Transaction
+from skipstone.commit.retry import now_ms
 from skipstone.errors import FormatViolation, InvalidInput
 from skipstone.inspect import Inspector
+from skipstone.maintenance import (
+    ExpireSnapshots,
+    ExpiryReport,
+    PrefixMismatch,
+    Search,
+    expire_snapshots,
+    find_orphans,
+    plan_expiry,
+)
+from skipstone.maintenance.orphans import AGE_MS_DEFAULT as ORPHAN_AGE_MS
+from skipstone.maintenance.orphans import EQUAL_SCHEMES
 from skipstone.metadata.partitioning import PartitionSpec
 from skipstone.metadata.refs import SnapshotRef
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.snapshots import Snapshot
 from skipstone.metadata.sorting import SortOrder
 from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.moments import older_than_ms
 from skipstone.scan import Scan
-from skipstone.storage.protocol import Storage
+from skipstone.storage import absolute_location
+from skipstone.storage.protocol import FileInfo, Storage
 from skipstone.writes import Writes
 
 
@@ -140,17 +154,76 @@ class Table(Writes):
         """Several changes, one commit: `with table.transaction() as tx: tx.append(a); tx.delete("...")`."""
         return TableTransaction(self)
 
+    # -- maintenance
+
+    def expire_snapshots(
+        self,
+        *,
+        older_than: Any = None,
+        retain_last: int | None = None,
+        snapshot_ids: Collection[int] = (),
+        delete_files: bool = True,
+        dry_run: bool = False,
+    ) -> ExpiryReport:
+        """Remove snapshots that the retention policy lets go, then the files that only they needed.
+
+        `older_than` (a point in time, or an age as a timedelta) and `retain_last` stand in for the table's properties;
+        rules of a branch or tag itself stay in force. `snapshot_ids` alone removes these and nothing else.
+        """
+        catalog, now = self._changeable(), now_ms()
+        change = ExpireSnapshots(
+            snapshot_ids=tuple(snapshot_ids),
+            older_than_ms=None if older_than is None else older_than_ms(older_than, now),
+            retain_last=retain_last,
+        )
+        if dry_run:
+            return plan_expiry(catalog, self.refresh()._loaded, change, deletes_files=delete_files, now_ms=now)
+        self._loaded, report = expire_snapshots(catalog, self._loaded, change, deletes_files=delete_files)
+        return report
+
+    def remove_orphan_files(
+        self,
+        *,
+        older_than: Any = None,
+        dry_run: bool = False,
+        location: str | None = None,
+        prefix_mismatch: Literal["error", "ignore", "delete"] = "error",
+        equal_schemes: Mapping[str, str] | None = None,
+        equal_authorities: Mapping[str, str] | None = None,
+    ) -> list[FileInfo]:
+        """Remove files under the table's location that no metadata names, three days old by default.
+
+        Younger files may belong to a commit under way: `older_than` must be before any such commit began.
+        """
+        catalog, now = self._changeable(), now_ms()
+        search = Search(
+            older_than_ms=now - ORPHAN_AGE_MS if older_than is None else older_than_ms(older_than, now),
+            location=None if location is None else absolute_location(location),
+            prefix_mismatch=PrefixMismatch(prefix_mismatch),
+            equal_schemes={**EQUAL_SCHEMES, **(equal_schemes or {})},
+            equal_authorities=equal_authorities or {},
+        )
+        found = find_orphans(lambda: self.refresh()._loaded, catalog.storage, search)
+        if not dry_run:
+            catalog.storage.delete_many([info.path for info in found])
+        return found
+
+    # -- help
+
     def _apply(self, change: Change) -> None:
         transaction = self._begin()
         transaction.add(change)
         self._take(transaction.commit())
 
     def _begin(self) -> Transaction:
+        return Transaction(self._changeable(), self._loaded)
+
+    def _changeable(self) -> Catalog:
         if self._catalog is None:
             raise InvalidInput(
                 f"Cannot change {self.name}: it was opened from a metadata file, read only. Load it from a catalog."
             )
-        return Transaction(self._catalog, self._loaded)
+        return self._catalog
 
     def _take(self, outcome: Outcome) -> None:
         self._loaded = outcome.unwrap()

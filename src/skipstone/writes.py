@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Literal
 
 import pyarrow
@@ -14,56 +15,54 @@ import pyarrow
 from skipstone.commit import (
     Append,
     Change,
-    RemoveRef,
     ReplacePartitions,
-    SetRef,
     UpdateProperties,
     UpdateSchema,
     UpdateSortOrder,
     UpdateSpec,
     UpgradeFormat,
 )
-from skipstone.errors import InvalidInput, NotFound
+from skipstone.errors import InvalidInput
 from skipstone.metadata.evolution import SchemaUpdate
 from skipstone.metadata.partition_evolution import PartitionSpecUpdate
-from skipstone.metadata.refs import MAIN, RefType, SnapshotRef
+from skipstone.metadata.refs import MAIN
 from skipstone.metadata.sorting import build_sort_order
-from skipstone.metadata.table_metadata import TableMetadata
 from skipstone.metadata.user_schema import schema_of
 from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind
 from skipstone.row_level import RowLevel
 from skipstone.rows_in import as_reader
 from skipstone.storage.protocol import Storage
+from skipstone.timeline import Timeline
 from skipstone.upsert import upsert_change
 from skipstone.write import write_rows
 
 pa: Any = pyarrow
 
 
-class Writes:
+class Writes(Timeline):
     """The verbs that change a table."""
-
-    name: str
-
-    @property
-    def metadata(self) -> TableMetadata:
-        raise NotImplementedError
 
     @property
     def storage(self) -> Storage:
         raise NotImplementedError
 
-    def _apply(self, change: Change) -> None:
-        raise NotImplementedError
-
     # -- rows
 
     def append(
-        self, rows: Any, *, branch: str = MAIN, merge_schema: bool = False, summary: Mapping[str, str] | None = None
+        self,
+        rows: Any,
+        *,
+        branch: str = MAIN,
+        merge_schema: bool = False,
+        summary: Mapping[str, str] | None = None,
+        wap_id: str | None = None,
     ) -> None:
-        """Add rows: an Arrow table, batch or reader, a pandas or Polars frame, or a list of dicts."""
+        """Add rows: an Arrow table, batch or reader, a pandas or Polars frame, or a list of dicts.
+
+        With a `wap_id` the rows are staged: readers see them once they are published under this id.
+        """
         files = self._write(rows, merge_schema=merge_schema)
-        self._apply(Append(files=files, ref=branch, summary=summary or {}))
+        self._apply(Append(files=files, ref=branch, summary=summary or {}, wap_id=wap_id))
 
     def overwrite(
         self,
@@ -73,15 +72,21 @@ class Writes:
         mode: Literal["filter", "dynamic"] = "filter",
         branch: str = MAIN,
         merge_schema: bool = False,
+        wap_id: str | None = None,
     ) -> None:
-        """Replace rows: those that match a filter (all by default), or whole partitions that the new rows touch."""
+        """Replace rows: those that match a filter (all by default), or whole partitions that the new rows touch.
+
+        With a `wap_id` the change is staged, to be published later. Others' commits then matter: whole partitions can
+        be published while nobody has changed them, a filter only while the table is the same.
+        """
         files = self._write(rows, merge_schema=merge_schema)
         if mode == "dynamic":
             if filter is not None:
                 raise InvalidInput(f"Cannot overwrite {self.name}: expected a filter or mode='dynamic', got both.")
-            self._apply(ReplacePartitions(files=files, ref=branch))
+            self._apply(ReplacePartitions(files=files, ref=branch, wap_id=wap_id))
             return
-        self._apply(self._rows(branch).overwrite(self._bound(filter), files))
+        change: Any = self._rows(branch).overwrite(self._bound(filter), files)
+        self._apply(change if wap_id is None else replace(change, wap_id=wap_id))
 
     def delete(self, filter: Any, *, branch: str = MAIN) -> None:
         """Remove the rows that match a filter."""
@@ -130,35 +135,6 @@ class Writes:
         """Make this a table of a later version of the format. There is no way back."""
         self._apply(UpgradeFormat(format_version=format_version))
 
-    # -- refs
-
-    def create_branch(
-        self,
-        name: str,
-        snapshot_id: int | None = None,
-        *,
-        min_snapshots_to_keep: int | None = None,
-        max_snapshot_age_ms: int | None = None,
-        max_ref_age_ms: int | None = None,
-    ) -> None:
-        """A branch at a snapshot, the current one by default."""
-        ref = SnapshotRef(
-            snapshot_id=self._snapshot_id(snapshot_id),
-            type=RefType.BRANCH,
-            min_snapshots_to_keep=min_snapshots_to_keep,
-            max_snapshot_age_ms=max_snapshot_age_ms,
-            max_ref_age_ms=max_ref_age_ms,
-        )
-        self._apply(SetRef(name=name, ref=ref, is_new=True))
-
-    def create_tag(self, name: str, snapshot_id: int | None = None, *, max_ref_age_ms: int | None = None) -> None:
-        """A tag on a snapshot, the current one by default."""
-        ref = SnapshotRef(snapshot_id=self._snapshot_id(snapshot_id), type=RefType.TAG, max_ref_age_ms=max_ref_age_ms)
-        self._apply(SetRef(name=name, ref=ref, is_new=True))
-
-    def drop_ref(self, name: str) -> None:
-        self._apply(RemoveRef(name=name))
-
     # -- help
 
     def _rows(self, branch: str) -> RowLevel:
@@ -178,14 +154,6 @@ class Writes:
             with self.update_schema() as update:
                 update.union_by_name(wider)
         return write_rows(reader, metadata=self.metadata, storage=self.storage)
-
-    def _snapshot_id(self, given: int | None) -> int:
-        if given is not None:
-            return self.metadata.snapshot(given).snapshot_id
-        current = self.metadata.current_snapshot_id
-        if current is None:
-            raise NotFound(f"Cannot refer to the current snapshot of {self.name}: the table has none. Append first.")
-        return current
 
 
 class _Recorder:

@@ -8,9 +8,9 @@ Spec: "Commit Conflict Resolution and Retry", "Snapshots".
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -27,6 +27,8 @@ from skipstone.metadata.snapshots import Operation
 from skipstone.metadata.table_metadata import TableMetadata
 from skipstone.predicate.nodes import Predicate
 from skipstone.predicate.normalise import normalise
+
+REPLACE_PARTITIONS: Final = "replace-partitions"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,6 +93,11 @@ class ReplacePartitions(SnapshotChange):
     @property
     def operation(self) -> str:
         return "overwrite of partitions"
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        # Says that the snapshot can be done again elsewhere: nothing but its new files decides what goes.
+        return {REPLACE_PARTITIONS: "true"}
 
     def plan(self, current: TableMetadata, context: CommitContext) -> Plan:
         refuse_deletes(self.files, self.operation)

@@ -83,6 +83,11 @@ class SnapshotChange:
     @abstractmethod
     def operation(self) -> str: ...
 
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """What this kind of change always says in the snapshot's summary."""
+        return {}
+
     @abstractmethod
     def plan(self, current: TableMetadata, context: CommitContext) -> Plan: ...
 
@@ -194,7 +199,7 @@ class SnapshotChange:
         known = {m.manifest_path for m in before}
         kept = sum(m.manifest_path in known for m in listed)
         collector.set_manifests(created=len(listed) - kept, kept=kept, replaced=len(before) - kept)
-        own = {"engine-name": "skipstone", "engine-version": _version(), **self.summary}
+        own = {"engine-name": "skipstone", "engine-version": _version(), **self.marks, **self.summary}
         if self.wap_id is not None:
             own[WAP_ID] = self.wap_id
         previous = None if parent is None else (parent.summary or {})

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from skipstone.catalog.identifiers import Identifier, display
 from skipstone.catalog.protocol import Catalog, LoadedTable
 from skipstone.commit.context import Change, CommitContext
+from skipstone.commit.old_metadata import delete_forgotten_metadata
 from skipstone.commit.outcome import Committed, Outcome, Rejected, Unknown
 from skipstone.commit.retry import Retries, Timing, commit_policy, now_ms, status_check_policy
 from skipstone.commit.staging import Staging
@@ -146,6 +147,7 @@ class Transaction:
 
     def _committed(self, table: LoadedTable, attempts: int) -> Committed:
         self._staging.discard(keep=self._context.staged_files())
+        delete_forgotten_metadata(self._context.start, table.metadata, self._catalog.storage)
         return Committed(table=table, snapshot_ids=tuple(self._context.snapshots), attempts=attempts)
 
     def _look_for(self, sealed: TableMetadata, error: CommitOutcomeUnknown, attempts: int) -> Outcome:

@@ -1,0 +1,24 @@
+"""Maintenance: branches moved, snapshots expired, orphan files removed. It plans and commits, nothing more."""
+
+from skipstone.maintenance.branches import FastForward, MoveRef, RenameBranch, RollBack
+from skipstone.maintenance.cherry_pick import CherryPick, staged_snapshot
+from skipstone.maintenance.expire import ExpireSnapshots, ExpiryReport, expire_snapshots, plan_expiry
+from skipstone.maintenance.garbage import Garbage
+from skipstone.maintenance.orphans import PrefixMismatch, Search, find_orphans
+
+__all__ = [
+    "CherryPick",
+    "ExpireSnapshots",
+    "ExpiryReport",
+    "FastForward",
+    "Garbage",
+    "MoveRef",
+    "PrefixMismatch",
+    "RenameBranch",
+    "RollBack",
+    "Search",
+    "expire_snapshots",
+    "find_orphans",
+    "plan_expiry",
+    "staged_snapshot",
+]
