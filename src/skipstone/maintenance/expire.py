@@ -15,12 +15,13 @@ from skipstone.catalog.protocol import Catalog, LoadedTable
 from skipstone.commit.context import CommitContext
 from skipstone.commit.retry import Timing
 from skipstone.commit.transaction import Transaction
-from skipstone.errors import InvalidInput, Unsupported
+from skipstone.errors import InvalidInput, SkipstoneError, Unsupported
 from skipstone.maintenance.garbage import Garbage, delete_garbage, garbage_of
 from skipstone.metadata.metadata_changes import remove_snapshots
 from skipstone.metadata.properties import GC_ENABLED, property_value
 from skipstone.metadata.retention import Expiry, expiry_of
 from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.storage.protocol import Storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,9 +106,20 @@ def expire_snapshots(
         raise
     committed = transaction.commit().unwrap()
     assert change.before is not None
-    garbage = garbage_of(change.before, committed.metadata, catalog.storage) if deletes_files else Garbage()
-    failures = delete_garbage(garbage, catalog.storage)
+    garbage = Garbage()
+    failures: tuple[str, ...] = ()
+    if deletes_files:
+        garbage, failures = _clean(change.before, committed.metadata, catalog.storage)
     return committed, _report(change.before, committed.metadata, garbage, failures)
+
+
+def _clean(before: TableMetadata, after: TableMetadata, storage: Storage) -> tuple[Garbage, tuple[str, ...]]:
+    """Delete what nothing needs. The expiry is done, so whatever goes wrong here is told, not raised."""
+    try:
+        garbage = garbage_of(before, after, storage)
+    except (SkipstoneError, OSError) as error:
+        return Garbage(), (f"Cannot tell which files are unused, so none was deleted: {error}",)
+    return garbage, delete_garbage(garbage, storage)
 
 
 def plan_expiry(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from skipstone.errors import SkipstoneError
 from skipstone.maintenance.reachable import list_paths, live_files, manifests_by_path, statistics_paths
 from skipstone.metadata.manifest import FileContent
 from skipstone.metadata.table_metadata import TableMetadata
@@ -66,7 +67,8 @@ def delete_garbage(garbage: Garbage, storage: Storage) -> tuple[str, ...]:
     failures = []
     for kind, paths in garbage.by_kind().items():
         try:
-            storage.delete_many(paths)
-        except OSError as error:
-            failures.append(f"Cannot delete {kind.replace('_', ' ')}: {error}. Remove orphan files later.")
+            if paths:
+                storage.delete_many(paths)
+        except (SkipstoneError, OSError) as error:
+            failures.append(f"Cannot delete {kind.replace('_', ' ')}: {error} Remove orphan files later.")
     return tuple(failures)
