@@ -94,6 +94,8 @@ def test_facts_that_contradict_each_other_are_judged_the_same_one_by_one(seed: i
     batch = some_batch(rng, num_zones=30)
     for _ in range(10):
         zone_map = garbage(rng, collect(batch.zones, batch.field_ids))
+        if rng.random() < 0.5:
+            zone_map = forgotten(rng, zone_map)
         predicate = some_bound_predicate(rng, batch)
         for float_order in FloatOrder:
             check_same(one_by_one(zone_map), judge(predicate, zone_map, float_order), predicate, float_order)

@@ -1,7 +1,7 @@
 """Dictionaries of Parquet column chunks: the exact set of values a row group can hold.
 
-Where every data page refers to the dictionary, no row has a value outside it. A leaf that no value of the dictionary
-matches is matched by no row; one that all values match is matched by every row that is not null.
+Where every data page refers to the dictionary, no row has a value outside it. A predicate about the column that no
+value of the dictionary matches is matched by no row; one that all values match, by every row that is not null.
 
 Source: Apache Parquet's `Encodings.md` and `parquet.thrift` (PageEncodingStats).
 """
@@ -12,9 +12,9 @@ from typing import Final
 
 from skipstone.errors import FormatViolation
 from skipstone.metadata.arrow_types import arrow_to_value
-from skipstone.predicate.evaluate import evaluate_leaf
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import Column, Leaf, Like, NotLike
+from skipstone.predicate.nodes import Column, Like, NotLike, Predicate, leaves
+from skipstone.predicate.one_term import matches_value, only_term
 from skipstone.zones.arrow import Array, pc
 from skipstone.zones.build.file_bytes import FileBytes
 from skipstone.zones.build.inflate import inflate
@@ -77,12 +77,12 @@ def _decompressed(body: bytes, codec: int, size: int, source: str) -> bytes:
 
 
 def judge_values(
-    leaf: Leaf, column: StoredColumn, values: Array, null_count: int | None, float_order: FloatOrder
+    predicate: Predicate, column: StoredColumn, values: Array, null_count: int | None, float_order: FloatOrder
 ) -> Verdict:
-    """The verdict on rows whose values are among `values`, or null."""
-    null_matches = evaluate_leaf(leaf, None, float_order) is True
+    """The verdict on rows whose values are among `values`, or null, for a predicate about one term."""
+    null_matches = matches_value(predicate, None, float_order)
     no_nulls = null_count == 0
-    none_matches, all_match = _judge_each(leaf, column, values, float_order)
+    none_matches, all_match = _judge_each(predicate, column, values, float_order)
     if none_matches and (no_nulls or not null_matches):
         return Verdict.NO_ROW_MATCHES
     if all_match and (no_nulls or null_matches):
@@ -90,10 +90,13 @@ def judge_values(
     return Verdict.UNKNOWN
 
 
-def _judge_each(leaf: Leaf, column: StoredColumn, values: Array, float_order: FloatOrder) -> tuple[bool, bool]:
+def _judge_each(
+    predicate: Predicate, column: StoredColumn, values: Array, float_order: FloatOrder
+) -> tuple[bool, bool]:
     """Whether no value matches, and whether all do."""
-    if isinstance(leaf, Like | NotLike) and isinstance(leaf.term, Column) and len(values) <= _PATTERN_VALUES_MAX:
-        answers = {evaluate_leaf(leaf, arrow_to_value(column.type, v), float_order) is True for v in values}
+    has_pattern = any(isinstance(leaf, Like | NotLike) for leaf in leaves(predicate))
+    if has_pattern and isinstance(only_term(predicate), Column) and len(values) <= _PATTERN_VALUES_MAX:
+        answers = {matches_value(predicate, arrow_to_value(column.type, v), float_order) for v in values}
         return True not in answers, False not in answers
-    proofs = prove(leaf, one_value_zones(column.field_id, column.type, values), float_order)
+    proofs = prove(predicate, one_value_zones(column.field_id, column.type, values), float_order)
     return bool(pc.all(proofs.none).as_py()), bool(pc.all(proofs.every).as_py())

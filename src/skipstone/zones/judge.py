@@ -6,8 +6,9 @@ The law: a zone gets NO_ROW_MATCHES only if no row in it can match, and EVERY_RO
 content its facts allow. Everything else is UNKNOWN. Forgetting a fact can only turn a verdict into UNKNOWN, as long as
 the facts do not contradict each other.
 
-The rows of a zone fall into three kinds by the value of a leaf's column: null, NaN, and ordinary values, which the
-bounds enclose. A leaf treats all nulls alike and all NaNs alike, so a proof about a zone is three small proofs.
+The rows of a zone fall into three kinds by the value of a term: null, NaN, and ordinary values, which the bounds
+enclose. A leaf treats all nulls alike and all NaNs alike, so a proof about a zone is three small proofs. Leaves of one
+term are joined kind by kind before the kinds are put together.
 """
 
 from __future__ import annotations
@@ -19,21 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from skipstone.errors import InvalidInput
-from skipstone.predicate.evaluate import evaluate_leaf
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import (
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
-    Column,
-    Leaf,
-    Not,
-    Or,
-    Predicate,
-    Term,
-    Unknown,
-    column_of,
-)
+from skipstone.predicate.nodes import AlwaysFalse, AlwaysTrue, And, Column, Not, Or, Predicate, Term, Unknown, column_of
+from skipstone.predicate.one_term import joined_by_term, matches_value, only_term
 from skipstone.zones.arrow import Bits, certain, has_any, pc
 from skipstone.zones.bounds import Between
 from skipstone.zones.kinds import Kinds
@@ -81,34 +70,49 @@ class _Case:
 
 
 def _prove(predicate: Predicate, case: _Case) -> Proofs:
+    term = only_term(predicate)
+    if term is not None:
+        return _prove_term(predicate, term, case)
     num_zones = case.zones.num_zones
     match predicate:
         case AlwaysTrue():
             return constant(num_zones, Verdict.EVERY_ROW_MATCHES)
         case AlwaysFalse() | Unknown():
             return constant(num_zones, Verdict.NO_ROW_MATCHES)
-        case And(children):
-            return both([_prove(c, case) for c in children])
-        case Or(children):
-            return either([_prove(c, case) for c in children])
-        case Not():
-            raise InvalidInput(f"Cannot judge {predicate}: expected a bound predicate without NOT. Call bind first.")
+        case And():
+            return both([_prove(part, case) for part in joined_by_term(predicate)])
+        case Or():
+            return either([_prove(part, case) for part in joined_by_term(predicate)])
         case _:
-            return _prove_leaf(predicate, case)
+            raise InvalidInput(f"Cannot judge {predicate}: expected a bound predicate without NOT. Call bind first.")
 
 
-def _prove_leaf(leaf: Leaf, case: _Case) -> Proofs:
-    column = column_of(leaf.term)
+def _prove_term(predicate: Predicate, term: Term, case: _Case) -> Proofs:
+    column = column_of(term)
     if not isinstance(column, Column):
-        raise InvalidInput(f"Cannot judge {leaf}: column {column} is not bound. Call bind first.")
-    derived = case.derived(leaf.term, column)
+        raise InvalidInput(f"Cannot judge {predicate}: column {column} is not bound. Call bind first.")
+    derived = case.derived(term, column)
     if derived is None:
         return constant(case.zones.num_zones, Verdict.UNKNOWN)
     between, kinds = derived
-    ordinary = judge_ordinary(leaf, between, case.zones.num_zones, case.float_order)
-    nan_matches = kinds.is_float and evaluate_leaf(leaf, float("nan"), case.float_order) is True
-    null_matches = evaluate_leaf(leaf, None, case.float_order) is True
-    return _combine(ordinary, kinds, nan_matches=nan_matches, null_matches=null_matches)
+    return _combine(
+        _prove_ordinary(predicate, between, case),
+        kinds,
+        nan_matches=kinds.is_float and matches_value(predicate, float("nan"), case.float_order),
+        null_matches=matches_value(predicate, None, case.float_order),
+    )
+
+
+def _prove_ordinary(predicate: Predicate, between: Between, case: _Case) -> Proofs:
+    match predicate:
+        case And(children):
+            return both([_prove_ordinary(child, between, case) for child in children])
+        case Or(children):
+            return either([_prove_ordinary(child, between, case) for child in children])
+        case AlwaysTrue() | AlwaysFalse() | Unknown() | Not():
+            raise AssertionError(f"{predicate} is not about one term")
+        case _:
+            return judge_ordinary(predicate, between, case.zones.num_zones, case.float_order)
 
 
 def _combine(ordinary: Proofs, kinds: Kinds, *, nan_matches: bool, null_matches: bool) -> Proofs:

@@ -26,6 +26,7 @@ from skipstone.metadata.types import (
 )
 from skipstone.metadata.values import bound_type, truncate_upper
 from skipstone.zones.arrow import Array, Bits, Counts, pa, pc
+from skipstone.zones.bounds import without_odd
 from skipstone.zones.merge_boxes import merge_boxes
 from skipstone.zones.verdict import bits
 from skipstone.zones.zone_map import ColumnFacts, ZoneMap
@@ -157,19 +158,8 @@ def _bounds(facts: ColumnFacts, groups: Groups, needed: Bits) -> tuple[Array | N
     upper = missing if facts.upper is None else facts.upper
     if isinstance(facts.type, GeometryType | GeographyType):
         return merge_boxes(lower, upper, groups, needed, wraps=isinstance(facts.type, GeographyType))
-    lower, upper = _without_odd(lower, upper)
+    lower, upper = without_odd(lower, upper)
     return _bound(lower, "min", groups, needed), _bound(upper, "max", groups, needed)
-
-
-def _without_odd(lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Forget what the judge would not believe either: a lower bound above its upper one, and NaN."""
-    odd = pc.greater(lower, upper)
-    if pa.types.is_floating(lower.type):
-        odd = pc.or_kleene(odd, pc.or_kleene(pc.is_nan(lower), pc.is_nan(upper)))
-    if not pc.any(odd).as_py():
-        return lower, upper
-    odd, nothing = pc.fill_null(odd, False), pa.scalar(None, lower.type)
-    return pc.if_else(odd, nothing, lower), pc.if_else(odd, nothing, upper)
 
 
 def _bound(bound: Array, how: Literal["min", "max"], groups: Groups, needed: Bits) -> Array:

@@ -48,6 +48,7 @@ from skipstone.predicate.nodes import (
     IsNull,
     Leaf,
     Like,
+    Not,
     NotIn,
     NotIntersects,
     NotLike,
@@ -65,6 +66,7 @@ from skipstone.predicate.nodes import (
     column_of,
     term_type,
 )
+from skipstone.predicate.one_term import joined_by_term, only_term
 from skipstone.predicate.variant_terms import as_primitive
 from skipstone.zones.verdict import Verdict
 from skipstone.zones.zone_map import ColumnFacts, ZoneMap
@@ -154,37 +156,41 @@ def _paths(raw: bytes) -> Value:
 
 
 def _prove(predicate: Predicate, zone: OneZone, float_order: FloatOrder) -> _Proof:
+    term = only_term(predicate)
+    if term is not None:
+        return _prove_term(predicate, term, zone, float_order)
     match predicate:
         case AlwaysTrue():
             return _Proof(none=False, every=True)
         case AlwaysFalse() | Unknown():
             return _Proof(none=True, every=False)
-        case And(children):
-            proofs = [_prove(c, zone, float_order) for c in children]
-            return _Proof(none=any(p.none for p in proofs), every=all(p.every for p in proofs))
-        case Or(children):
-            proofs = [_prove(c, zone, float_order) for c in children]
-            return _Proof(none=all(p.none for p in proofs), every=any(p.every for p in proofs))
-        case IsNull() | NotNull() | IsNan() | NotNan() | Compare() | In() | NotIn() | StartsWith() | NotStartsWith():
-            return _prove_leaf(predicate, zone, float_order)
-        case Like() | NotLike() | Intersects() | NotIntersects():
-            return _prove_leaf(predicate, zone, float_order)
+        case And():
+            return _both([_prove(part, zone, float_order) for part in joined_by_term(predicate)])
+        case Or():
+            return _either([_prove(part, zone, float_order) for part in joined_by_term(predicate)])
         case _:
             raise InvalidInput(f"Cannot judge {predicate}: expected a bound predicate without NOT. Call bind first.")
 
 
-def _prove_leaf(leaf: Leaf, zone: OneZone, float_order: FloatOrder) -> _Proof:
-    column = column_of(leaf.term)
+def _both(proofs: list[_Proof]) -> _Proof:
+    return _Proof(none=any(p.none for p in proofs), every=all(p.every for p in proofs))
+
+
+def _either(proofs: list[_Proof]) -> _Proof:
+    return _Proof(none=all(p.none for p in proofs), every=any(p.every for p in proofs))
+
+
+def _prove_term(predicate: Predicate, term: Term, zone: OneZone, float_order: FloatOrder) -> _Proof:
+    """Three kinds of rows, by the value of the one term that the predicate is about: ordinary, NaN and null."""
+    column = column_of(term)
     if not isinstance(column, Column):
-        raise InvalidInput(f"Cannot judge {leaf}: column {column} is not bound. Call bind first.")
+        raise InvalidInput(f"Cannot judge {predicate}: column {column} is not bound. Call bind first.")
     facts = zone.columns.get(column.field_id)
     if facts is None or facts.type != column.type:
         return NOTHING
-    facts = _without_odd_bounds(_of_term(leaf.term, facts))
+    facts = _without_odd_bounds(_of_term(term, facts))
     absent = _absent(facts, zone.row_count, is_nested=column.is_nested)
-    values = _ordinary_values(leaf, facts, float_order)
-    nans = _is_float(facts.type) and _nan_matches(leaf, float_order)
-    nulls = isinstance(leaf, IsNull | NotNan)
+    values, nans, nulls = _by_kind(predicate, facts, float_order)
 
     none = values.none or absent.ordinary
     if nans:
@@ -198,6 +204,29 @@ def _prove_leaf(leaf: Leaf, zone: OneZone, float_order: FloatOrder) -> _Proof:
     if not nulls:
         every = every and absent.null
     return _Proof(none=none, every=every)
+
+
+class _ByKind(NamedTuple):
+    """What is proven about ordinary values, and whether NaN and null match."""
+
+    values: _Proof
+    nans: bool
+    nulls: bool
+
+
+def _by_kind(predicate: Predicate, facts: OneColumn, float_order: FloatOrder) -> _ByKind:
+    match predicate:
+        case And(children):
+            kinds = [_by_kind(c, facts, float_order) for c in children]
+            return _ByKind(_both([k.values for k in kinds]), all(k.nans for k in kinds), all(k.nulls for k in kinds))
+        case Or(children):
+            kinds = [_by_kind(c, facts, float_order) for c in children]
+            return _ByKind(_either([k.values for k in kinds]), any(k.nans for k in kinds), any(k.nulls for k in kinds))
+        case AlwaysTrue() | AlwaysFalse() | Unknown() | Not():
+            raise AssertionError(f"{predicate} is not about one term")
+        case leaf:
+            nans = _is_float(facts.type) and _nan_matches(leaf, float_order)
+            return _ByKind(_ordinary_values(leaf, facts, float_order), nans, isinstance(leaf, IsNull | NotNan))
 
 
 def _is_float(type_: PrimitiveType) -> bool:

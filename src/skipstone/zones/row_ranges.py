@@ -1,7 +1,7 @@
 """The rows of a row group that a predicate can match, by the pages of its columns.
 
-Law: every matching row lies in the ranges. Pages of different columns do not line up, so each leaf gives the rows of
-the pages it keeps: AND takes the rows in all of them, OR the rows in any.
+Law: every matching row lies in the ranges. Pages of different columns do not line up, so what is about one column gives
+the rows of the pages it keeps: AND takes the rows in all of them, OR the rows in any.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from skipstone.errors import InvalidInput
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import AlwaysFalse, AlwaysTrue, And, Column, Not, Or, Predicate, Unknown, column_of
+from skipstone.predicate.nodes import AlwaysFalse, AlwaysTrue, And, Column, Or, Predicate, Unknown, column_of
+from skipstone.predicate.one_term import joined_by_term, only_term
 from skipstone.zones.build.pages import PageZones
 from skipstone.zones.judge import prove
 
@@ -30,28 +31,31 @@ def row_ranges(
 ) -> Ranges:
     """The rows that must be read. `pages` holds what is known of the columns, by field id; the others keep all rows."""
     everything = as_ranges([(0, num_rows)])
+    term = only_term(predicate)
+    if term is not None:
+        column = column_of(term)
+        found = pages.get(column.field_id) if isinstance(column, Column) else None
+        return everything if found is None else _kept(predicate, found, float_order)
     match predicate:
         case AlwaysTrue():
             return everything
         case AlwaysFalse() | Unknown():
             return as_ranges([])
-        case And(children):
+        case And():
             kept = everything
-            for child in children:
+            for part in joined_by_term(predicate):
                 if len(kept):
-                    kept = intersection(kept, row_ranges(child, pages, num_rows, float_order))
+                    kept = intersection(kept, row_ranges(part, pages, num_rows, float_order))
             return kept
-        case Or(children):
-            return union(*(row_ranges(c, pages, num_rows, float_order) for c in children))
-        case Not():
-            raise InvalidInput(f"Cannot judge {predicate}: expected a bound predicate without NOT. Call bind first.")
+        case Or():
+            return union(*(row_ranges(part, pages, num_rows, float_order) for part in joined_by_term(predicate)))
         case _:
-            column = column_of(predicate.term)
-            found = pages.get(column.field_id) if isinstance(column, Column) else None
-            if found is None:
-                return everything
-            kept_pages = prove(predicate, found.zones, float_order).kept().to_numpy(zero_copy_only=False)
-            return union(np.stack([found.starts[:-1][kept_pages], found.starts[1:][kept_pages]], axis=1))
+            raise InvalidInput(f"Cannot judge {predicate}: expected a bound predicate without NOT. Call bind first.")
+
+
+def _kept(predicate: Predicate, pages: PageZones, float_order: FloatOrder) -> Ranges:
+    kept = prove(predicate, pages.zones, float_order).kept().to_numpy(zero_copy_only=False)
+    return union(np.stack([pages.starts[:-1][kept], pages.starts[1:][kept]], axis=1))
 
 
 def as_ranges(pairs: list[tuple[int, int]]) -> Ranges:

@@ -23,9 +23,10 @@ from skipstone.metadata.transforms import (
 from skipstone.metadata.transforms_arrow import apply_arrow
 from skipstone.metadata.types import DecimalType, IntType, LongType, PrimitiveType, Value
 from skipstone.metadata.values import bound_type
+from skipstone.predicate.arrow_values import comparable, literal_scalar
 from skipstone.predicate.nodes import Term, Transformed, VariantGet, term_type
 from skipstone.zones.arrow import Array, certain, pa, pc
-from skipstone.zones.bounds import comparable, literal_scalar, without_odd
+from skipstone.zones.bounds import without_odd
 from skipstone.zones.variant_bounds import variant_bounds
 from skipstone.zones.zone_map import ColumnFacts
 

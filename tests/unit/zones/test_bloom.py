@@ -79,6 +79,14 @@ def test_zeros_of_both_signs_are_looked_for_and_nan_is_not() -> None:
     assert bloomed([float("nan"), 5.0, 1.0], **PLAIN).by_all("a IN (CAST('NaN' AS DOUBLE), 2.0)") == [1]
 
 
+def test_a_filter_decides_an_equality_beside_other_tests_of_the_column() -> None:
+    file = bloomed([1, 5, 300], **PLAIN)
+    assert file.by_all("a = 77 OR a = 78") == [0]
+    assert file.by_all("(a = 77 OR a = 78) AND a > 2") == [0]
+    assert file.by_all("a = 77 OR a > 2") == [1]
+    assert file.by_all("a = 77 OR a IS NULL OR a = 78") == [0]  # the footer knows that there are no nulls
+
+
 def _forms(array: Any, type_: Any, literal: Any) -> list[bytes] | None:
     file = bloomed(array, schema=Schema(fields=(Field(id=1, name="a", type=type_),)), **PLAIN)
     return stored_forms(file.column(1), literal)

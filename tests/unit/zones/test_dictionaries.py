@@ -43,6 +43,22 @@ def test_any_leaf_is_judged_by_the_values_themselves() -> None:
     assert file.by_all("truncate(1, s) IN ('b', 'q')") == [0, 0]
 
 
+def test_all_that_is_said_about_one_column_is_judged_together() -> None:
+    file = ParquetZones({"a": [1, 20, 1, 20, 7, 7], "b": [1, 2, 3, 4, 5, 6]}, row_group_size=4)
+    assert file.by_statistics("a BETWEEN 5 AND 10") == [1, 2]
+    assert file.by_all("a BETWEEN 5 AND 10") == [0, 2]
+    assert file.by_all("a < 5 OR a > 10") == [2, 0]
+    assert file.by_all("a > 5 AND b > 1 AND a < 10") == [0, 2]
+    assert file.by_all("(a > 5 AND a < 10) OR b = 4") == [1, 2]
+
+
+def test_patterns_beside_other_tests_of_a_column_are_judged_value_by_value() -> None:
+    file = ParquetZones({"s": ["apple", "pear", None]})
+    assert file.by_all("s LIKE '%pp%' AND s > 'b'") == [0]
+    assert file.by_all("s LIKE '%pp%' OR s > 'b'") == [1]
+    assert file.by_all("s LIKE '%pp%' OR s > 'b' OR s IS NULL") == [2]
+
+
 def test_nulls_are_not_in_the_dictionary() -> None:
     file = ParquetZones({"s": ["apple", None, "pear"]})
     assert file.by_all("s IN ('apple', 'pear')") == [1]

@@ -236,6 +236,40 @@ def test_unknown_nan_count_keeps_the_zone_where_nan_could_match() -> None:
     assert verdict("x < 4", DOUBLE, SPARK, nans=0, **facts) == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x BETWEEN 4 AND 9", 0),  # NaN is no lower than 9, and no number lies there
+        ("x BETWEEN -5 AND 0", 0),
+        ("x BETWEEN 0 AND 9", 1),
+        ("x > 4 AND x != 5", 1),
+        ("x > 4 AND NOT isnan(x)", 0),
+        ("x < 0 OR x > 4", 1),
+        ("x <= 3 OR isnan(x)", 2),
+        ("NOT x > 3 OR x > 3", 2),
+        ("(x > 4 OR x < 0) AND x < 100", 0),
+    ],
+)
+def test_unknown_nan_count_does_not_matter_where_nan_fails_another_part(text: str, expected: int) -> None:
+    facts: dict[str, Any] = {"lower": 1.0, "upper": 3.0, "nulls": 0, "values": 4, "rows": 4}
+    assert verdict(text, DOUBLE, SPARK, **facts) == expected
+
+
+def test_unknown_null_count_does_not_matter_where_null_has_a_part_of_its_own() -> None:
+    facts: dict[str, Any] = {"lower": 1, "upper": 3, "values": 4, "rows": 4}
+    assert verdict("x IS NULL OR x > 0", LONG, **facts) == 2
+    assert verdict("x IS NULL AND x > 0", LONG, **facts) == 0
+    assert verdict("x IS NULL OR x > 2", LONG, **facts) == 1
+    assert verdict("x IS NULL OR x > 9", LONG, **facts) == 1
+
+
+def test_the_negation_of_a_range_is_proven_for_nan_under_both_orders() -> None:
+    zones = hand_made(DOUBLE, {"lower": 7.0, "upper": 9.0, "nulls": 0, "values": 4, "rows": 4})
+    for float_order in FloatOrder:
+        predicate = bind(parse_sql("NOT x < 5"), schema_of(DOUBLE), float_order=float_order)
+        assert judge(predicate, zones, float_order).tolist() == [2], float_order
+
+
 def test_nan_literals_follow_the_float_order() -> None:
     column = Column(field_id=1, type=DOUBLE, name="x")
     zones = hand_made(
@@ -257,6 +291,9 @@ def test_nan_as_a_bound_is_forgotten() -> None:
     zones = zones.with_column(1, ColumnFacts(type=DOUBLE, lower=nan, upper=pa.array([5.0]), nan_count=pa.array([0])))
     assert verdicts("x > 7", zones, DOUBLE) == [1]
     assert verdicts("x IN (8.0, 9.0)", zones, DOUBLE) == [1]
+    alone = zones.with_column(1, ColumnFacts(type=DOUBLE, lower=nan, nan_count=pa.array([0]), null_count=pa.array([0])))
+    assert verdicts("x IN (8.0, 9.0)", alone, DOUBLE) == [1]
+    assert verdicts("x NOT IN (8.0, 9.0)", alone, DOUBLE) == [1]
 
 
 # -- types
