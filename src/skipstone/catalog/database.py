@@ -78,6 +78,7 @@ class Database:
         try:
             connection.commit()
         except sa.exc.DBAPIError as error:
+            self._end(connection)
             state = getattr(error.orig, "sqlstate", None) or ""
             if state.startswith(_ROLLED_BACK) and state != _COMPLETION_UNKNOWN:
                 raise CommitRejected(
@@ -87,6 +88,15 @@ class Database:
                 f"{what}: the database did not say whether it committed: {error.orig}. "
                 f"Load the table again to see; the new files are kept."
             ) from error
+
+    def _end(self, connection: sa.Connection) -> None:
+        """Leave no open transaction: whoever gets the connection next would see what was never committed."""
+        driver: Any = connection.connection.dbapi_connection
+        if self._is_memory:
+            # Its one connection is the database.
+            driver.rollback()
+        else:
+            connection.invalidate()
 
     @contextmanager
     def _connected(self, what: str | None = None) -> Iterator[sa.Connection]:
