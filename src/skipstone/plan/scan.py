@@ -32,6 +32,7 @@ from skipstone.plan.entries import (
     unified_type,
 )
 from skipstone.plan.levels import LevelReport, as_text
+from skipstone.plan.remapped import remapped_ids
 from skipstone.plan.snapshot_manifests import manifests_of, prune_manifests
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import TRUE, Predicate, field_ids
@@ -239,7 +240,10 @@ def _prune_files(
     levels.append(LevelReport(name="partitions", zones_in=num_partitions, skipped=num_partitions - left, proven=proven))
     keep = ~none
     files, every = files.filter(pa.array(keep)), every[keep]
-    proofs = prove(predicate, from_manifest_table(files, schema), float_order)
+    metrics = from_manifest_table(files, schema)
+    for field_id in remapped_ids(metadata):
+        metrics = metrics.forget(field_id)
+    proofs = prove(predicate, metrics, float_order)
     none = proofs.none.to_numpy(zero_copy_only=False)
     every = every | proofs.every.to_numpy(zero_copy_only=False)
     levels.append(
