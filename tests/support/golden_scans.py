@@ -45,6 +45,9 @@ def golden_metadata(name: str) -> TableMetadata:
 def meant(metadata: TableMetadata, expectation: Mapping[str, Any]) -> tuple[Snapshot | None, Schema]:
     """A snapshot id or tag is read with the schema of its snapshot, a branch and the table itself with the current."""
     ref, snapshot_id = expectation.get("ref"), expectation.get("snapshot_id")
+    if ref and ref.isdigit() and ref not in metadata.refs:
+        snapshot = metadata.snapshot(int(ref))
+        return snapshot, metadata.snapshot_schema(snapshot)
     if ref and ref in metadata.refs:
         snapshot = metadata.ref_snapshot(ref)
         is_branch = metadata.ref(ref).is_branch
