@@ -45,8 +45,8 @@ def _field(field_id: int = 1, name: str = "a", type_: Any = "int", **members: An
 
 PLAIN = [
     "unknown", "boolean", "int", "long", "float", "double", "date", "time", "timestamp", "timestamptz", "timestamp_ns",
-    "timestamptz_ns", "string", "uuid", "binary", "variant", "decimal(9, 2)", "fixed[16]", "geometry",
-    "geometry(srid:4326)", "geography", "geography(srid:4326)", "geography(srid:4326, karney)",
+    "timestamptz_ns", "string", "uuid", "binary", "variant", "decimal(9, 2)", "fixed[16]", "geometry", "geography",
+    "geometry(srid:4326)", "geometry(projjson:a,b)", "geography(srid:4326)", "geography(srid:4326, karney)",
 ]  # fmt: skip
 
 
