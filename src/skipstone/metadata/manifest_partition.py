@@ -1,14 +1,15 @@
 """The partition column of a manifest: the file's struct, typed by the partition spec.
 
 Law: fields are found by partition field id (by name only where the file has no ids); a value that does not fit its type
-is refused. Day partitions are dates whether the writer said date or int.
+is refused. Day partitions are dates whether the writer said date or int. Values of a transform that is not known here
+come as text, whatever they are in the file: they can only be shown and compared.
 
 Spec: "Partition Transforms", "Data File Fields".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -21,9 +22,17 @@ from skipstone.metadata.values.bound_types import bound_type
 
 
 def partition_column(
-    container: AvroContainer, array: Any, fields: Sequence[RecordField], type_: StructType | None, count: int
+    container: AvroContainer,
+    array: Any,
+    fields: Sequence[RecordField],
+    type_: StructType | None,
+    count: int,
+    unknown_ids: Collection[int] = (),
 ) -> pa.Array[Any]:
-    """The struct of partition values, with one child for each field of the spec; without a spec as the file has it."""
+    """The struct of partition values, with one child for each field of the spec; without a spec as the file has it.
+
+    `unknown_ids` are the fields whose transform is not known.
+    """
     if array is None:
         array = pa.Array.from_buffers(pa.struct([]), count, [None], 0, children=[])
     if type_ is None:
@@ -32,14 +41,14 @@ def partition_column(
     children: list[pa.Array[Any]] = []
     arrow_fields: list[pa.Field[Any]] = []
     for f in type_.fields:
-        child = _child(container, array, fields, f, count)
+        child = _child(container, array, fields, f, count, f.id in unknown_ids)
         children.append(child)
         arrow_fields.append(pa.field(f.name, child.type, metadata=id_metadata(f.id)))
     return pa.Array.from_buffers(pa.struct(arrow_fields), count, [None], 0, children=children)
 
 
 def _child(
-    container: AvroContainer, array: Any, fields: Sequence[RecordField], field: Field, count: int
+    container: AvroContainer, array: Any, fields: Sequence[RecordField], field: Field, count: int, is_unknown: bool
 ) -> pa.Array[Any]:
     wanted = None if _keeps_file_type(field) else bound_type(field.type)  # type: ignore[arg-type]
     place = next((i for i, f in enumerate(fields) if f.field_id == field.id), -1)
@@ -50,6 +59,8 @@ def _child(
     child: pa.Array[Any] = array.field(place)
     if wanted is None or child.type == wanted:
         return child
+    if is_unknown:
+        return _texts(child)
     try:
         return _cast(child, wanted)
     except pa.ArrowException as error:
@@ -59,6 +70,13 @@ def _child(
 def _keeps_file_type(field: Field) -> bool:
     """Where the spec does not tell the type (its source column is gone), the file does."""
     return isinstance(field.type, UnknownType) or not isinstance(field.type, PrimitiveType)
+
+
+def _texts(child: Any) -> pa.Array[Any]:
+    if pa.types.is_temporal(child.type):  # as counts, so that moments beyond Python's calendar have a text too
+        child = child.view(pa.int32() if child.type.bit_width == 32 else pa.int64())
+    texts = (None if v is None else v.hex() if isinstance(v, bytes) else str(v) for v in child.to_pylist())
+    return pa.array(list(texts), pa.string())
 
 
 def _cast(child: pa.Array[Any], wanted: pa.DataType) -> pa.Array[Any]:

@@ -113,8 +113,10 @@ def _column(
 ) -> pa.Array[Any]:
     array = entries.arrays.get(name)
     if name == "partition":
-        type_ = _partition_type(container, schema, spec)
-        return partition_column(container, array, partition_fields(container), type_, entries.count)
+        own_spec = spec if spec is not None else spec_of(container)
+        type_ = _partition_type(container, schema, own_spec)
+        unknown_ids = {f.field_id for f in own_spec.fields if f.is_unknown} if own_spec is not None else set()
+        return partition_column(container, array, partition_fields(container), type_, entries.count, unknown_ids)
     arrow = ENTRY_COLUMNS[name]
     assert arrow is not None
     if array is None:
@@ -132,7 +134,6 @@ def _column(
 
 
 def _partition_type(container: AvroContainer, schema: Schema | None, spec: PartitionSpec | None) -> StructType | None:
-    spec = spec if spec is not None else spec_of(container)
     if spec is None or schema is None:
         return None
     header_schema = schema_of(container)

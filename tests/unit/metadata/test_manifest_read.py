@@ -189,6 +189,38 @@ def test_a_partition_value_is_typed_by_the_spec(
     assert table.column("partition").to_pylist() == [{"p": expected}, {"p": None}]
 
 
+@pytest.mark.parametrize("columns", [["partition"], ["file_path", "record_count"]])
+def test_fixed_partition_values_with_a_length_before_them_are_read_as_java_writes_them(columns: list[str]) -> None:
+    fixed = {"type": "fixed", "name": "x", "size": 3}
+    by_the_letter = read(_partitioned("fixed[3]", "identity", fixed, [b"abc", None, b"\x00\xff\x01"]), columns=columns)
+    as_java_writes = _partitioned("fixed[3]", "identity", fixed, [b"\x06abc", None, b"\x06\x00\xff\x01"])
+    assert read(as_java_writes, columns=columns).equals(by_the_letter)
+
+
+def test_a_fixed_partition_value_of_another_length_is_refused_in_either_form() -> None:
+    fixed = {"type": "fixed", "name": "x", "size": 3}
+    with pytest.raises(FormatViolation, match="Invalid manifest"):
+        read(_partitioned("fixed[3]", "identity", fixed, [b"\x08abcd"]), columns=["partition"])
+    with pytest.raises(FormatViolation, match="Invalid manifest"):
+        read(_partitioned("fixed[3]", "identity", fixed, [b"abcdef"]), columns=["partition"])
+
+
+@pytest.mark.parametrize(
+    ("avro", "stored", "text"),
+    [
+        ("bytes", b"\xff\xfe", "fffe"),
+        ("string", "fffe", "fffe"),
+        ("int", 5, "5"),
+        (TIMESTAMP, -(2**62), "-4611686018427387904"),
+        ({"type": "fixed", "name": "x", "size": 2}, b"\xff\xfe", "fffe"),
+    ],
+    ids=["bytes", "string", "int", "timestamp", "fixed"],
+)
+def test_values_of_an_unknown_transform_are_text_whatever_the_file_holds(avro: Any, stored: Any, text: str) -> None:
+    values = read(_partitioned("binary", "zorder[3]", avro, [stored, None])).column("partition").to_pylist()
+    assert values == [{"p": text}, {"p": None}]
+
+
 def test_timestamps_keep_the_zone_of_the_column() -> None:
     table = read(_partitioned("timestamptz", "identity", TIMESTAMP, [1]), columns=["partition"])
     assert table.schema.field("partition").type.field(0).type == pa.timestamp("us", tz="UTC")
