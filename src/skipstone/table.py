@@ -196,6 +196,9 @@ class Table(Writes):
         Younger files may belong to a commit under way: `older_than` must be before any such commit began.
         """
         catalog, now = self._changeable(), now_ms()
+        if prefix_mismatch not in tuple(PrefixMismatch):
+            known = ", ".join(PrefixMismatch)
+            raise InvalidInput(f"Invalid prefix_mismatch {prefix_mismatch!r}: expected one of {known}.")
         search = Search(
             older_than_ms=now - ORPHAN_AGE_MS if older_than is None else older_than_ms(older_than, now),
             location=None if location is None else absolute_location(location),

@@ -156,6 +156,12 @@ def test_files_known_under_another_prefix_are_an_error_unless_the_caller_decides
     assert find(**equal) == {"x.parquet"}
 
 
+def test_an_unknown_way_to_treat_prefixes_is_refused(table: Table) -> None:
+    way: Any = "guess"
+    with pytest.raises(InvalidInput, match="error, ignore, delete"):
+        table.remove_orphan_files(prefix_mismatch=way)
+
+
 def test_schemes_of_one_store_are_equal() -> None:
     assert search().split("s3a://b/t/f") == search().split("s3n://b/t/f") == search().split("s3://b/t/f")
     assert search().split("s3://b/t/f") != search().split("s3://c/t/f")
