@@ -121,11 +121,12 @@ def _sides(tree: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
 def _refused(tree: exp.Expr) -> Unsupported:
     return Unsupported(
         f"{tree.sql(dialect='spark')} is not among the conditions understood here: comparisons of a column with a "
-        "literal, IN, BETWEEN, IS NULL, isnan, LIKE, AND, OR, NOT."
+        "literal, IN, BETWEEN, IS NULL, IS NAN, LIKE, AND, OR, NOT."
     )
 
 
 def _comparison(op: Op, left: exp.Expr, right: exp.Expr) -> Predicate:
+    left, right = left.unnest(), right.unnest()
     if is_literal(left) and is_literal(right):
         return _constant(op, parse_literal(left), parse_literal(right))
     if is_literal(left):
@@ -134,7 +135,10 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr) -> Predicate:
         raise Unsupported(f"{right.sql(dialect='spark')} is no literal; a column can only be compared with literals.")
     literal = parse_literal(right)
     if isinstance(left, exp.Coalesce):
-        return _coalesce(left, lambda term: _compare_term(op, term, left, literal), lambda v: _constant(op, v, literal))
+        inner = left.this
+        return _coalesce(
+            left, lambda term: _compare_term(op, term, inner, literal), lambda v: _constant(op, v, literal)
+        )
     return _compare_term(op, parse_term(left), left, literal)
 
 
@@ -178,6 +182,8 @@ def _is(tree: exp.Is) -> Predicate:
         # IS TRUE and IS FALSE are never unknown.
         leaf = nodes.Compare(Op.EQ, parse_term(tree.this), bool(tree.expression.this))
         return nodes.and_(nodes.NotNull(leaf.term), leaf)
+    if isinstance(tree.expression, exp.Column) and tree.expression.sql().lower() == "nan":
+        return nodes.IsNan(parse_term(tree.this))
     raise _refused(tree)
 
 
@@ -186,14 +192,18 @@ def _in(tree: exp.In) -> Predicate:
     if not items or not all(is_literal(i) for i in items):
         raise Unsupported(f"{tree.sql(dialect='spark')} must list literals.")
     values = tuple(parse_literal(i) for i in items)
-    if isinstance(tree.this, exp.Coalesce):
+    tested = tree.this.unnest()
+    if isinstance(tested, exp.Coalesce):
         return _coalesce(
-            tree.this,
-            lambda term: nodes.In(term, values),
+            tested,
+            lambda term: _in_term(term, tested.this, values),
             lambda filled: nodes.or_(*(_constant(Op.EQ, filled, v) for v in values)),
         )
-    term = parse_term(tree.this)
-    return nodes.In(term, tuple(period_literal(term, tree.this, v) for v in values))
+    return _in_term(parse_term(tested), tested, values)
+
+
+def _in_term(term: Term, tree: exp.Expr, values: tuple[Any, ...]) -> Predicate:
+    return nodes.In(term, tuple(period_literal(term, tree, v) for v in values))
 
 
 def _like(tree: exp.Expr, escape: Any) -> Predicate:

@@ -112,6 +112,7 @@ def period_literal(term: Term, tree: exp.Expr, literal: Any) -> Any:
     """A literal compared with a time transform, as the transform's ordinal."""
     if not isinstance(term, Transformed) or term.transform not in (YEAR, MONTH, DAY, HOUR) or literal is None:
         return literal
+    tree = tree.unnest()
     if isinstance(literal, int) and not isinstance(literal, bool):
         if isinstance(tree, exp.Year):
             return literal - 1970

@@ -66,6 +66,8 @@ def eq(value: Any) -> Predicate:
         ("isnotnull(x)", NotNull(X)),
         ("isnan(x)", IsNan(X)),
         ("NOT isnan(x)", Not(IsNan(X))),
+        ("x IS NAN", IsNan(X)),
+        ("x is not nan", Not(IsNan(X))),
         ("x LIKE 'a%'", Like(X, "a%")),
         ("x NOT LIKE 'a_'", Not(Like(X, "a_"))),
         ("x LIKE 'a!%%' ESCAPE '!'", Like(X, "a!%%", "!")),
@@ -189,6 +191,19 @@ def test_term_means(text: str, term: Any, value: Any) -> None:
 
 def test_year_in_a_list_counts_from_1970() -> None:
     assert parse_sql("year(ts) IN (1969, 2026)") == In(Transformed(YEAR, Ref("ts")), (-1, 56))
+
+
+@pytest.mark.parametrize("text", ["(year(ts)) = 2026", "((year(ts))) = (2026)", "2026 = (year(ts))"])
+def test_parentheses_do_not_make_a_calendar_year_an_ordinal(text: str) -> None:
+    assert parse_sql(text) == Compare(Op.EQ, Transformed(YEAR, Ref("ts")), 56)
+
+
+def test_coalesce_does_not_make_a_calendar_year_an_ordinal() -> None:
+    year = Transformed(YEAR, Ref("ts"))
+    assert parse_sql("coalesce(year(ts), 0) = 2026") == And((NotNull(year), Compare(Op.EQ, year, 56)))
+    assert parse_sql("(coalesce((year(ts)), 0)) IN (1969, 2026)") == And((NotNull(year), In(year, (-1, 56))))
+    with pytest.raises(Unsupported, match="a day in every year"):
+        parse_sql("coalesce(day(ts), 0) = 5")
 
 
 @pytest.mark.parametrize(
