@@ -6,6 +6,7 @@
     ├── AlreadyExists           a name is taken: choose another or open the existing thing
     ├── FormatViolation         bytes in storage contradict the spec: the file is damaged or foreign
     ├── Unsupported             valid, but not something this version can do
+    │   └── UnknownVersion      of a format version from the future; also a FormatViolation
     ├── CommitRejected          nothing was published: retry is safe
     └── CommitOutcomeUnknown    the catalog did not answer: never delete the new files
 
@@ -40,6 +41,10 @@ class FormatViolation(SkipstoneError, ValueError):
 
 class Unsupported(SkipstoneError, NotImplementedError):
     """Valid, but not something this version can do."""
+
+
+class UnknownVersion(FormatViolation, Unsupported):
+    """A file says a format version that the spec did not have yet: damaged, foreign, or for a newer release."""
 
 
 class CommitRejected(SkipstoneError):

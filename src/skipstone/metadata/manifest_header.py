@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from skipstone.errors import FormatViolation, Unsupported
+from skipstone.errors import FormatViolation, UnknownVersion
 from skipstone.metadata.avro.container import AvroContainer, parse_container
 from skipstone.metadata.json_reader import parse_json
 from skipstone.metadata.manifest import ManifestContent
@@ -61,7 +61,10 @@ def header_of(container: AvroContainer) -> ManifestHeader:
 def format_version_of(container: AvroContainer) -> int:
     version = _number(container, "format-version", 1) or 0
     if version > FORMAT_VERSION_MAX:
-        raise Unsupported(f"Cannot read manifest {container.source}: format-version is {version}, expected 1 to 3.")
+        raise UnknownVersion(
+            f"Invalid manifest {container.source}: metadata format-version: expected 1 to {FORMAT_VERSION_MAX}, "
+            f"got {version}. Use a newer release to read this table."
+        )
     if version < 1:
         container.fail(f"metadata format-version: expected 1 to {FORMAT_VERSION_MAX}, got {version}")
     return version

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skipstone.errors import FormatViolation, InvalidInput, Unsupported
+from skipstone.errors import FormatViolation, InvalidInput, UnknownVersion
 from skipstone.metadata.avro import AvroContainer, Caps, decode, parse_container
 from skipstone.metadata.avro.encode import Codec, encode
 from skipstone.metadata.manifest import (
@@ -239,7 +239,10 @@ def _check_version(container: AvroContainer, format_version: int | None) -> None
     if not text.isdecimal() or len(text) > 9:
         container.fail(f"metadata key format-version: expected a number, got {text[:40]!r}")
     if int(text) not in FORMAT_VERSIONS:
-        raise Unsupported(f"Cannot read manifest list {container.source}: expected v1 to v3, got v{text}.")
+        raise UnknownVersion(
+            f"Invalid manifest list {container.source}: metadata key format-version: expected 1 to "
+            f"{FORMAT_VERSIONS[-1]}, got {text}. Use a newer release to read this table."
+        )
     if format_version is not None and int(text) > format_version:
         container.fail(f"expected v{format_version} or earlier, got v{text}")
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from skipstone.errors import FormatViolation, InvalidInput, Unsupported
+from skipstone.errors import FormatViolation, InvalidInput, UnknownVersion
 from skipstone.metadata.encryption_keys import encrypted_key_to_json, read_encrypted_key
 from skipstone.metadata.json_reader import INFLATED_BYTES_MAX, JsonObject, inflate, parse_json
 from skipstone.metadata.partition_json import spec_fields_to_json, spec_from_fields_json, spec_from_json, spec_to_json
@@ -58,18 +58,18 @@ def parse_table_metadata(data: bytes, *, source: str, inflated_bytes_max: int = 
 def table_metadata_from_json(value: object, *, source: str) -> TableMetadata:
     """The metadata in a JSON object, checked."""
     json = JsonObject.of(value, label=f"table metadata {source}")
-    metadata = _read(json, _read_format_version(json, source))
+    metadata = _read(json, _read_format_version(json))
     validate_table_metadata(metadata, source=source)
     return metadata
 
 
-def _read_format_version(json: JsonObject, source: str) -> int:
+def _read_format_version(json: JsonObject) -> int:
     if json.has("view-uuid"):
         raise FormatViolation(f"Invalid {json.label}: expected a table, got the metadata of a view. Open it as a view.")
     version = json.int_("format-version", low=1)
     if version > FORMAT_VERSION_MAX:
-        raise Unsupported(
-            f"Cannot read table metadata {source}: expected format version 1 to {FORMAT_VERSION_MAX}, got {version}. "
+        raise UnknownVersion(
+            f"Invalid {json.label}: $.format-version: expected 1 to {FORMAT_VERSION_MAX}, got {version}. "
             f"Use a newer release to read this table."
         )
     return version

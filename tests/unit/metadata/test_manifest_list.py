@@ -11,7 +11,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from skipstone.errors import FormatViolation, InvalidInput, Unsupported
+from skipstone.errors import FormatViolation, InvalidInput, UnknownVersion
 from skipstone.metadata.avro import Caps
 from skipstone.metadata.avro.encode import encode
 from skipstone.metadata.manifest import FieldSummary, ManifestContent, ManifestFile
@@ -277,7 +277,7 @@ def test_every_truncation_of_a_list_is_a_format_violation() -> None:
 
 
 def test_a_list_from_the_future_is_unsupported() -> None:
-    with pytest.raises(Unsupported, match="got v4"):
+    with pytest.raises(UnknownVersion, match="got 4"):
         read_manifest_list(foreign(unchanged, metadata={"format-version": b"4"}), source="l")
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.support.avro_files import SIZED
 from tests.support.manifest_files import TABLE_SCHEMA, entry, entry_schema, field, header, manifest
 
-from skipstone.errors import FormatViolation, InvalidInput, Unsupported
+from skipstone.errors import FormatViolation, InvalidInput, UnknownVersion
 from skipstone.metadata.avro import reading
 from skipstone.metadata.manifest import ENTRY_COLUMNS, METRIC_COLUMNS, ManifestContent, ManifestFile
 from skipstone.metadata.manifest_read import read_manifest, read_manifest_header
@@ -337,7 +337,7 @@ def test_a_wrong_header_is_refused(change: dict[str, bytes], message: str) -> No
 
 
 def test_a_version_from_the_future_is_unsupported() -> None:
-    with pytest.raises(Unsupported, match="format-version is 4"):
+    with pytest.raises(UnknownVersion, match="format-version: expected 1 to 3, got 4"):
         read(manifest([], metadata=header(format_version=b"4")))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.metadata_builder import SCHEMA, SPEC, TABLE_UUID, changed_json, empty_table, table
 
-from skipstone.errors import FormatViolation, InvalidInput, Unsupported
+from skipstone.errors import FormatViolation, InvalidInput, UnknownVersion
 from skipstone.metadata.encryption_keys import EncryptedKey
 from skipstone.metadata.refs import branch
 from skipstone.metadata.sorting import UNSORTED
@@ -183,7 +183,7 @@ def test_unknown_members_are_ignored() -> None:
 
 
 def test_metadata_from_the_future_is_unsupported_and_names_its_version() -> None:
-    with pytest.raises(Unsupported, match=r"v7\.metadata\.json: expected format version 1 to 3, got 4"):
+    with pytest.raises(UnknownVersion, match=r"v7\.metadata\.json: \$\.format-version: expected 1 to 3, got 4"):
         _parse(b'{"format-version": 4, "root": "a tree of files"}')
 
 
