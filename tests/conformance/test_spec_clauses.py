@@ -163,13 +163,14 @@ def test_required_primitives_identify_also_inside_required_structs() -> None:
         (Field(id=1, name="a", type=LONG), 1),
         (Field(id=1, name="a", type=FLOAT, required=True), 1),
         (Field(id=1, name="a", type=DOUBLE, required=True), 1),
+        (Field(id=1, name="a", type=VARIANT, required=True), 1),
         (Field(id=1, name="a", type=StructType((Field(id=2, name="x", type=INT, required=True),)), required=True), 1),
         (Field(id=1, name="a", type=StructType((Field(id=2, name="x", type=INT, required=True),))), 2),
         (Field(id=1, name="a", type=ListType(element_id=2, element=INT, element_required=True), required=True), 2),
         (Field(id=1, name="a", type=MapType(key_id=2, key=INT, value_id=3, value=INT), required=True), 2),
         (Field(id=1, name="a", type=LONG, required=True), 9),
     ],
-    ids=["optional", "float", "double", "struct", "optional-struct", "list", "map-key", "missing"],
+    ids=["optional", "float", "double", "variant", "struct", "optional-struct", "list", "map-key", "missing"],
 )
 def test_a_field_that_may_be_null_or_inexact_does_not_identify(field: Field, identifier: int) -> None:
     with pytest.raises(FormatViolation, match="Invalid identifier field"):

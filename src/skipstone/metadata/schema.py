@@ -23,6 +23,7 @@ from skipstone.metadata.types import (
     PrimitiveType,
     StructType,
     Type,
+    VariantType,
     children,
     walk,
 )
@@ -216,7 +217,7 @@ def _check_identifier(schema: Schema, field_id: int) -> None:
     if f is None:
         raise FormatViolation(f"Invalid identifier field id {field_id}: expected a field of the schema, found none.")
     name = schema.name_of(field_id)
-    if not isinstance(f.type, PrimitiveType) or isinstance(f.type, FloatType | DoubleType):
+    if not isinstance(f.type, PrimitiveType) or isinstance(f.type, FloatType | DoubleType | VariantType):
         raise FormatViolation(
             f"Invalid identifier field '{name}' (id {field_id}): expected a primitive other than float and double, "
             f"got {f.type}."

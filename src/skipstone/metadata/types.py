@@ -381,9 +381,9 @@ def _map_field(f: Field, change: Callable[[Field], Field]) -> Field:
 
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
-# What Iceberg Java takes: a CRS is free text up to the bracket, and an empty one is none.
-_GEOMETRY = re.compile(r"geometry\s*(?:\(\s*([^)]*?)\s*\))?", re.IGNORECASE)
-_GEOGRAPHY = re.compile(r"geography\s*(?:\(\s*([^,)]*?)\s*(?:,\s*(\w*)\s*)?\))?", re.IGNORECASE)
+# As in Iceberg Java, a CRS is any text up to the bracket.
+_GEOMETRY = re.compile(r"geometry\s*(?:\(\s*([^)]+?)\s*\))?", re.IGNORECASE)
+_GEOGRAPHY = re.compile(r"geography\s*(?:\(\s*([^,)]+?)\s*(?:,\s*(\w+)\s*)?\))?", re.IGNORECASE)
 
 
 def parse_primitive(text: str) -> PrimitiveType:
@@ -397,9 +397,9 @@ def parse_primitive(text: str) -> PrimitiveType:
         return FixedType(int(m[1]))
     # The CRS keeps its case: it may name a table property.
     if m := _GEOMETRY.fullmatch(text.strip()):
-        return GeometryType(m[1] or None)
+        return GeometryType(m[1])
     if m := _GEOGRAPHY.fullmatch(text.strip()):
-        return GeographyType(m[1] or None, m[2].lower() if m[2] else None)
+        return GeographyType(m[1], m[2].lower() if m[2] else None)
     known = ", ".join(_PLAIN)
     raise InvalidInput(
         f"Invalid type {text!r}: expected one of {known}, decimal(P, S), fixed[L], geometry(C), geography(C, A)."
