@@ -339,11 +339,11 @@ def _fit_json(type_: PrimitiveType, value: Any) -> Place:
             return fit(type_, value)
         case DecimalType() if is_number or isinstance(value, str):
             return _fit_decimal(type_, _json_decimal(value))
-        case FloatType() if is_number:
+        case FloatType() if isinstance(value, float):
             # Written from a float with as many digits as tell it from its neighbours.
-            return Fit(_round_to_float32(float(value)))
-        case DoubleType() if is_number:
-            return Fit(float(value))
+            return Fit(_round_to_float32(value))
+        case FloatType() | DoubleType() if is_number:
+            return _fit_double(value)
         case FloatType() | DoubleType() if value in ("NaN", "Infinity", "-Infinity"):
             return Fit(float(value))
         case StringType():
@@ -362,9 +362,10 @@ def _json_decimal(value: Any) -> Decimal:
 
 
 def _round_to_float32(value: float) -> float:
+    """The float nearest to a number; the number itself where it is larger than all floats but infinity."""
     if not math.isfinite(value):
         return value
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return value

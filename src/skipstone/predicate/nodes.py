@@ -390,7 +390,8 @@ def _grouped(p: Predicate) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        printable = value.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair cannot be printed
+        return "'" + printable.replace("'", "''") + "'"
     if isinstance(value, bytes):
         return f"X'{value.hex()}'"
     return str(value)

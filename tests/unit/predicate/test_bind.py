@@ -298,3 +298,9 @@ def test_tree_too_deep_is_refused_not_crashed() -> None:
         deep = Not(deep)
     with pytest.raises(InvalidInput, match="nested too deeply"):
         bind(deep, SALES)
+
+
+def test_text_that_utf8_cannot_hold_is_refused_in_words_that_can_be_printed() -> None:
+    with pytest.raises(InvalidInput, match="half of a surrogate pair") as refused:
+        bind(Compare(Op.EQ, Ref("region"), "a\ud800"), SALES)
+    assert str(refused.value).encode()

@@ -12,8 +12,9 @@ import pytest
 from tests.support.predicate_schema import SALES, column, sql
 
 from skipstone.errors import InvalidInput, Unsupported
+from skipstone.metadata.schema import Schema
 from skipstone.metadata.transforms import DAY, BucketTransform
-from skipstone.metadata.types import BINARY, DATE
+from skipstone.metadata.types import BINARY, DATE, DOUBLE, FLOAT, Field
 from skipstone.predicate import bind, evaluate, parse_expression, parse_sql, serialize_expression
 from skipstone.predicate.literals import JsonLiteral, TypedLiteral
 from skipstone.predicate.nodes import (
@@ -100,6 +101,24 @@ def test_expression_means(expression: Any, expected: Predicate) -> None:
 def test_expression_that_is_wrong_is_one_clear_error(expression: Any) -> None:
     with pytest.raises(InvalidInput, match=r"^Invalid "):
         parse_expression(expression)
+
+
+@pytest.mark.parametrize(
+    ("type_", "literal", "greater"),
+    [
+        (DOUBLE, 10**400, [math.inf]),
+        (DOUBLE, -(10**400), [-3e38, 2.0, 3e38, math.inf]),
+        (DOUBLE, 2, [3e38, math.inf]),
+        (FLOAT, 1e300, [math.inf]),
+        (FLOAT, 10**400, [math.inf]),
+        (FLOAT, 2, [3e38, math.inf]),
+    ],
+)
+def test_numbers_beyond_floating_point_keep_their_place(type_: Any, literal: Any, greater: list[float]) -> None:
+    schema = Schema(fields=(Field(id=1, name="x", type=type_, required=False),))
+    predicate = bind(parse_expression(leaf("gt", literal)), schema)
+    values = [-math.inf, -3e38, 2.0, 3e38, math.inf]
+    assert [v for v in values if evaluate(predicate, {1: v})] == greater
 
 
 def test_transform_that_is_not_known_is_refused() -> None:
