@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skipstone.commit.manifests import partition_type_of
 from skipstone.errors import InvalidInput
 from skipstone.metadata.manifest import ENTRY_COLUMNS, TRACKING_COLUMNS, EntryStatus, ManifestContent
 from skipstone.metadata.manifest_rows import empty_partitions, partition_arrow_type
 from skipstone.metadata.partitioning import PartitionSpec
 from skipstone.metadata.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
+from skipstone.plan.snapshot_manifests import partition_type_of
 
 SPEC_ID: Final = "spec_id"
 _FIELD_ID: Final = b"PARQUET:field_id"
@@ -69,7 +69,7 @@ def _groups(files: pa.Table, metadata: TableMetadata) -> Iterator[FileGroup]:
         for content in ManifestContent:
             chosen = _rows(of_spec, is_delete == (content == ManifestContent.DELETES))
             if chosen.num_rows:
-                entries = _entries(chosen, partition_type_of(metadata, spec))
+                entries = _entries(chosen, partition_type_of(spec, metadata))
                 yield FileGroup(spec=spec, content=content, entries=entries)
 
 

@@ -17,16 +17,14 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from skipstone.errors import Unsupported
 from skipstone.metadata.inheritance import inherit
 from skipstone.metadata.manifest import ENTRY_COLUMNS, METRIC_COLUMNS, EntryStatus, ManifestFile
-from skipstone.metadata.manifest_list import embedded_manifests, read_manifest_list
-from skipstone.metadata.manifest_read import read_manifest, read_manifest_header
+from skipstone.metadata.manifest_read import read_manifest
 from skipstone.metadata.manifest_rows import partition_arrow_type
-from skipstone.metadata.partitioning import PartitionSpec
 from skipstone.metadata.snapshots import Snapshot
 from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.types import StructType
+from skipstone.plan.snapshot_manifests import manifests_of as stored_manifests
+from skipstone.plan.snapshot_manifests import partition_type_of
 from skipstone.storage.protocol import Storage
 
 _KEPT_MANIFESTS_MAX: Final = 100_000
@@ -93,37 +91,13 @@ def manifests_of(storage: Storage, metadata: TableMetadata, snapshot: Snapshot |
     """The manifests of a snapshot, in the order of its list."""
     if snapshot is None:
         return ()
-    if snapshot.key_id is not None:
-        raise Unsupported(
-            f"Cannot read the manifest list of snapshot {snapshot.snapshot_id}: it is encrypted with key "
-            f"{snapshot.key_id!r}, and encrypted tables cannot be changed by this version."
-        )
     location = snapshot.manifest_list
-    if location is None:
-        return _embedded(storage, snapshot)
-    found = _lists.find(location)
+    found = None if location is None else _lists.find(location)
     if found is None:
-        data = storage.read(location)
-        found = tuple(read_manifest_list(data, source=location, format_version=metadata.format_version))
-        remember_manifests(location, found)
+        found = stored_manifests(snapshot, metadata, storage)
+        if location is not None:
+            remember_manifests(location, found)
     return found
-
-
-def _embedded(storage: Storage, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
-    """The manifests of a v1 snapshot without a list; each tells its own spec."""
-    listed = []
-    for location in snapshot.manifests or ():
-        data = storage.read(location)
-        spec_id = read_manifest_header(data, source=location).spec_id or 0
-        listed += embedded_manifests(
-            [location], [len(data)], snapshot_id=snapshot.snapshot_id, partition_spec_id=spec_id
-        )
-    return tuple(listed)
-
-
-def partition_type_of(metadata: TableMetadata, spec: PartitionSpec) -> StructType:
-    """The type of a spec's partition tuples; columns that were dropped since are looked up in older schemas."""
-    return spec.partition_type(metadata.current_schema, schemas=metadata.schemas)
 
 
 def entries_of(
@@ -162,7 +136,7 @@ def _remembered(metadata: TableMetadata, manifest: ManifestFile) -> pa.Table | N
     kept = _small.find(manifest.manifest_path)
     if kept is None:
         return None
-    wanted = partition_arrow_type(partition_type_of(metadata, metadata.spec(manifest.partition_spec_id)))
+    wanted = partition_arrow_type(partition_type_of(metadata.spec(manifest.partition_spec_id), metadata))
     return kept if kept.schema.field("partition").type == wanted else None
 
 

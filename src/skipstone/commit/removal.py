@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from skipstone.commit.added import by_spec, partition_column
 from skipstone.commit.context import CommitContext
-from skipstone.commit.manifests import entries_of, integers, is_live, is_remembered, partition_type_of, rows_at
+from skipstone.commit.manifests import entries_of, integers, is_live, is_remembered, rows_at
 from skipstone.commit.matching import (
     Partitions,
     in_partitions,
@@ -36,6 +36,7 @@ from skipstone.metadata.manifest import EntryStatus, FileContent, ManifestConten
 from skipstone.metadata.partitioning import PartitionSpec
 from skipstone.metadata.reserved import DELETE_FILE_PATH
 from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.plan.snapshot_manifests import partition_type_of
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Predicate
 from skipstone.zones.verdict import Verdict
@@ -319,7 +320,7 @@ def partitions_of(files: Any, metadata: TableMetadata) -> Partitions | None:
         return None
     found: dict[int, list[dict[int, Any]]] = {}
     for spec, chosen in by_spec(files, metadata):
-        entries = pa.table({"partition": partition_column(chosen, partition_type_of(metadata, spec))})
+        entries = pa.table({"partition": partition_column(chosen, partition_type_of(spec, metadata))})
         found[spec.spec_id] = tuples_of(entries, metadata, spec)
     return found
 

@@ -9,13 +9,14 @@ from typing import Final
 
 import pyarrow as pa
 
-from skipstone.commit.manifests import partition_type_of, remember_entries
+from skipstone.commit.manifests import remember_entries
 from skipstone.commit.staging import Staging
 from skipstone.metadata.manifest import ManifestContent, ManifestFile
 from skipstone.metadata.manifest_write import WrittenManifest, write_manifest
 from skipstone.metadata.partitioning import PartitionSpec
 from skipstone.metadata.properties import MANIFEST_TARGET_SIZE_BYTES, property_value
 from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.plan.snapshot_manifests import partition_type_of
 
 # So many entries tell how large a manifest of more will be.
 _SAMPLE_ENTRIES: Final = 1_000
@@ -40,7 +41,7 @@ def store_entries(
             spec=spec,
             content=content,
             snapshot_id=snapshot_id,
-            partition_type=partition_type_of(metadata, spec),
+            partition_type=partition_type_of(spec, metadata),
         )
 
     step = entries.num_rows

@@ -6,11 +6,12 @@ Spec: "Manifest Lists", "Scan Planning".
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from skipstone.errors import FormatViolation, Unsupported
 from skipstone.metadata.manifest import ManifestFile
 from skipstone.metadata.manifest_list import embedded_manifests, read_manifest_list
+from skipstone.metadata.manifest_read import read_manifest_header
 from skipstone.metadata.partitioning import PartitionSpec
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.snapshots import Snapshot
@@ -34,10 +35,17 @@ def manifests_of(snapshot: Snapshot, metadata: TableMetadata, storage: Storage) 
     if snapshot.manifest_list is not None:
         path = snapshot.manifest_list
         return tuple(read_manifest_list(storage.read(path), source=f"manifest list {path}"))
-    locations = snapshot.manifests or ()
-    sizes = [storage.size(path) for path in locations]
-    # Such snapshots are from before specs could change, so all their manifests have the first one.
-    return tuple(embedded_manifests(locations, sizes, snapshot_id=snapshot.snapshot_id))
+    return tuple(_embedded(storage, snapshot))
+
+
+def _embedded(storage: Storage, snapshot: Snapshot) -> Iterator[ManifestFile]:
+    """The manifests of a v1 snapshot without a list; each tells its own spec."""
+    for location in snapshot.manifests or ():
+        data = storage.read(location)
+        spec_id = read_manifest_header(data, source=location).spec_id or 0
+        yield from embedded_manifests(
+            [location], [len(data)], snapshot_id=snapshot.snapshot_id, partition_spec_id=spec_id
+        )
 
 
 def spec_of(manifest: ManifestFile, metadata: TableMetadata) -> PartitionSpec:
