@@ -32,10 +32,11 @@ def timestamps(seconds: Integers, nanos: Integers, *, zone: str, is_instant: boo
     fractions = _nanos(nanos, source)
     # Seconds were cut toward zero, so that those before 1970 lack one where there is a fraction.
     moments = moments - ((moments < 0) & (fractions > 999_999))
-    if _fit_nanoseconds(moments, fractions):
+    micros = moments * 1_000_000 + fractions // 1_000
+    if _fit_nanoseconds(moments, fractions, micros):
         unit, values = "ns", moments * 1_000_000_000 + fractions
     else:
-        unit, values = "us", moments * 1_000_000 + fractions // 1_000
+        unit, values = "us", micros
     return pa.array(values).view(pa.timestamp(unit, "UTC" if is_instant else None))
 
 
@@ -63,21 +64,24 @@ def _offset_s(second: int, clock: ZoneInfo) -> int:
 
 
 def _nanos(stored: Integers, source: str) -> Integers:
-    """The low three bits tell how many zeros, less one, were cut off."""
+    """The low three bits tell how many zeros, less one, were cut off. Some writers count back from a later second."""
     zeros = stored & 7
-    if len(stored) and not 0 <= int(stored.min()) <= int(stored.max()) < 1_000_000_000 << 3:
+    limit = 1_000_000_000
+    if len(stored) and not -limit << 3 < int(stored.min()) <= int(stored.max()) < limit << 3:
         raise FormatViolation(f"Invalid {source}: expected nanoseconds below a second, got others.")
     nanos = (stored >> 3) * np.where(zeros == 0, 1, 10 ** (zeros + 1))
-    if len(nanos) and int(nanos.max()) >= 1_000_000_000:
-        raise FormatViolation(f"Invalid {source}: expected nanoseconds below a second, got {nanos.max()}.")
+    if len(nanos) and int(np.abs(nanos).max()) >= limit:
+        raise FormatViolation(f"Invalid {source}: expected nanoseconds below a second, got {np.abs(nanos).max()}.")
     return nanos
 
 
-def _fit_nanoseconds(seconds: Integers, nanos: Integers) -> bool:
-    if len(seconds) == 0:
+def _fit_nanoseconds(seconds: Integers, nanos: Integers, micros: Integers) -> bool:
+    if len(micros) == 0:
         return True
-    first, last = int(np.argmin(seconds)), int(np.argmax(seconds))
     limits = np.iinfo(np.int64)
-    lowest = int(nanos[seconds == seconds[first]].min()) + int(seconds[first]) * 1_000_000_000
-    highest = int(nanos[seconds == seconds[last]].max()) + int(seconds[last]) * 1_000_000_000
-    return bool(limits.min <= lowest and highest <= limits.max)
+    for extreme in (micros.min(), micros.max()):
+        there = micros == extreme
+        exact = [s * 1_000_000_000 + n for s, n in zip(seconds[there].tolist(), nanos[there].tolist(), strict=True)]
+        if not limits.min <= min(exact) <= max(exact) <= limits.max:
+            return False
+    return True
