@@ -16,6 +16,7 @@ from skipstone.catalog import Catalog, FilesystemCatalog, LoadedTable, SqlCatalo
 from skipstone.catalog.identifiers import display
 from skipstone.commit import Transaction
 from skipstone.errors import AlreadyExists, InvalidInput
+from skipstone.maintenance.purge import files_of
 from skipstone.metadata.new_table import new_table_metadata
 from skipstone.metadata.partition_evolution import build_spec
 from skipstone.metadata.properties import check_properties
@@ -113,13 +114,14 @@ class Lake:
         self.catalog.rename(parse_identifier(old), parse_identifier(new))
 
     def drop_table(self, name: str | Sequence[str], *, purge: bool = False) -> None:
-        """Forget a table; with `purge`, remove its files as well."""
+        """Forget a table; with `purge`, remove the files it names as well."""
         identifier = parse_identifier(name)
-        location = self.catalog.load(identifier).metadata.location if purge else None
+        paths: list[str] = []
+        if purge:
+            loaded = self.catalog.load(identifier)
+            paths = files_of(loaded.metadata, loaded.metadata_location, self.catalog.storage)
         self.catalog.drop(identifier)
-        if location is not None:
-            storage = self.catalog.storage
-            storage.delete_many([f.path for f in storage.list(location)])
+        self.catalog.storage.delete_many(paths)
 
     def _table(self, loaded: LoadedTable) -> Table:
         return Table(loaded, catalog=self.catalog, storage=self.catalog.storage)
