@@ -1,7 +1,7 @@
 """Every filter that Iceberg Java planned over the golden tables: the rows we return, and the files we keep.
 
-Truth is a full scan filtered row by row. It must agree with what Spark counted, but where Java's own pruning loses
-NaN or -0.0 rows; those filters are listed by name. Files we keep are among those that Java keeps.
+Truth is a full scan filtered row by row. It must agree with what Spark counted, and files we keep are among those that
+Java keeps. The exceptions, most of them where Java's own pruning loses NaN or -0.0 rows, are listed by name.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ NAN_OR_ZERO = (
     | of("v2_orc v3_orc", "d > 100")
     | of("v3_defaults_spark", "c_double = 0.0")
 )
-# With a filter, Spark leaves out rows of a table whose equality deletes name a column dropped since; its full scan,
-# which is among the expected rows, has them.
+# Spark counts fewer rows with these filters than its own full scan of the same snapshot holds, which is among the
+# expected rows. The table has equality deletes on a column dropped since; whether that is the reason is not known.
 DROPPED_DELETE_COLUMN = of("v2_eq_deletes", "cat = 'c1'", "d = 0.0", "id >= 40", "n > 300", "n IS NULL")
 ROWS_LOST_BY_JAVA = NAN_OR_ZERO | DROPPED_DELETE_COLUMN
 FILES_LOST_BY_JAVA = (
@@ -47,7 +47,7 @@ FILES_LOST_BY_JAVA = (
     # A file with NaN may match; in the second table that row is deleted.
     | of("v1_types_orc v1_types_parquet v2_types_orc v2_types_parquet", "{'type': 'gt-eq', 'term': 'd', 'value': 1.0}")
     | of("v2_schema_evolution", "f > 5")
-    # Java compares the bytes of UUIDs as signed numbers and loses the row.
+    # Java skips the file that holds the row. Its upper bound starts with C1, so a signed comparison would explain it.
     | of(
         "v1_types_parquet v2_types_parquet",
         "{'type': 'eq', 'term': 'u', 'value': '00000000-0000-4000-8000-000000000000'}",
