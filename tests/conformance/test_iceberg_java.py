@@ -30,6 +30,7 @@ from skipstone.metadata.types import (
     TIMESTAMPTZ_NS,
     UNKNOWN,
     Field,
+    FixedType,
     GeometryType,
     StructType,
 )
@@ -103,6 +104,18 @@ def test_java_reads_every_row_of_our_unpartitioned_table(iceberg_java: SparkSess
     builder.append(rows(*range(10)))
     builder.append(rows(*range(10, 13)))
     assert _read(iceberg_java, builder, COLUMNS) == comparable_rows(rows(*range(13)), COLUMNS)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_java_reads_and_prunes_our_table_partitioned_by_a_fixed(
+    iceberg_java: SparkSession, make: Make, version: int
+) -> None:
+    schema = Schema(fields=(Field(id=1, name="id", type=LONG), Field(id=2, name="code", type=FixedType(3))))
+    builder = make(schema, partition_by=["code"], format_version=version)
+    builder.append([{"id": 1, "code": b"abc"}, {"id": 2, "code": b"\x00\xff\x01"}, {"id": 3, "code": None}])
+    found = _query(iceberg_java, f"SELECT id, code FROM {_name(builder)} ORDER BY id")
+    assert [bytes(r["code"] or b"") for r in found] == [b"abc", b"\x00\xff\x01", b""]
+    assert _query(iceberg_java, f"SELECT id FROM {_name(builder)} WHERE code = X'616263'") == [{"id": 1}]
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])

@@ -2,7 +2,7 @@
 
 Iceberg Java 1.12 declares a partition value of type fixed as Avro's fixed, but writes it with a length before it, as
 bytes, and reads it back so. By the letter such a manifest is damaged: it is read by the letter first, and with the
-length only when that fails.
+length only when that fails. What is written here is declared as the bytes it is, which every reader follows.
 
 Spec: "Appendix A: Format-specific Requirements", "Avro".
 """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from skipstone.metadata.types import (
     LONG,
     STRING,
     Field,
+    FixedType,
     ListType,
     MapType,
     StructType,
@@ -175,7 +176,17 @@ def manifest_file_type(format_version: int) -> StructType:
 
 @lru_cache(maxsize=256)
 def manifest_entry_schema(format_version: int, partition_type: StructType) -> FileSchema:
-    return _file_schema(manifest_entry_type(format_version, partition_type), "manifest_entry")
+    declared = _file_schema(manifest_entry_type(format_version, partition_type), "manifest_entry")
+    stored_type = StructType(tuple(_as_bytes(f) for f in partition_type.fields))
+    if stored_type == partition_type:
+        return declared
+    stored = _file_schema(manifest_entry_type(format_version, stored_type), "manifest_entry")
+    return replace(stored, iceberg_json=declared.iceberg_json)
+
+
+def _as_bytes(field: Field) -> Field:
+    """A partition field as Avro stores it: a fixed as bytes, because Iceberg Java expects a length before its value."""
+    return replace(field, type=BINARY) if isinstance(field.type, FixedType) else field
 
 
 @lru_cache(maxsize=8)

@@ -31,7 +31,7 @@ from skipstone.metadata.manifest_write import WrittenManifest, write_manifest
 from skipstone.metadata.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.transforms import parse_transform
-from skipstone.metadata.types import DATE, DOUBLE, LONG, STRING, Field
+from skipstone.metadata.types import DATE, DOUBLE, LONG, STRING, Field, FixedType
 
 SCHEMA = Schema(
     schema_id=3,
@@ -425,3 +425,34 @@ def test_a_partition_value_of_an_unknown_type_is_null() -> None:
     written = write(existing(data_file(partition={1001: 3})), schema=evolved)
     assert rows_of(written.data)[0]["data_file"]["partition"] == {"state": None, "day_month": 3}
     assert written.partitions[0] == FieldSummary(contains_null=True, contains_nan=False)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_fixed_partition_values_are_stored_as_bytes_and_come_back_as_fixed(version: int) -> None:
+    schema = Schema(fields=(Field(id=1, name="code", type=FixedType(3)),))
+    field = PartitionField(source_ids=(1,), field_id=1000, name="code", transform=parse_transform("identity"))
+    files = [
+        DataFile(
+            file_path=f"{i}.parquet",
+            file_format="parquet",
+            partition={1000: value},
+            record_count=1,
+            file_size_in_bytes=1,
+        )
+        for i, value in enumerate([b"abc", None, b"\x00\xff\x01"])
+    ]
+    written = write_manifest(
+        [ManifestEntry(status=EntryStatus.ADDED, data_file=f) for f in files],
+        format_version=version,
+        schema=schema,
+        spec=PartitionSpec(fields=(field,)),
+        snapshot_id=7,
+    )
+    reader = fastavro.reader(io.BytesIO(written.data))
+    assert [r["data_file"]["partition"]["code"] for r in reader] == [b"abc", None, b"\x00\xff\x01"]
+    data_file = next(f for f in reader.writer_schema["fields"] if f["name"] == "data_file")  # type: ignore[index]
+    partition = next(f for f in data_file["type"]["fields"] if f["name"] == "partition")
+    assert partition["type"]["fields"][0]["type"] == ["null", "bytes"]
+    column = read_manifest(written.data, source="m0.avro").column("partition").combine_chunks().field(0)
+    assert column.equals(pa.array([b"abc", None, b"\x00\xff\x01"], pa.binary(3)))
+    assert (written.partitions[0].lower_bound, written.partitions[0].upper_bound) == (b"\x00\xff\x01", b"abc")
