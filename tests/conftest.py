@@ -10,6 +10,7 @@ import pytest
 from tests.support.golden import golden_root
 from tests.support.postgres import MISSING as NO_POSTGRES
 from tests.support.postgres import Postgres, PostgresUnavailable
+from tests.support.quick import is_quick, try_fewer_examples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,10 +62,15 @@ def postgres_uri(postgres: Postgres) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever asks for the session with Iceberg's runtime has the mark, so that `-m` can leave it out."""
+    """Whoever asks for the session with Iceberg's runtime has the mark, so that `-m` can leave it out.
+
+    The fast gate tries fewer examples of each property.
+    """
     for item in items:
         if "iceberg_java" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.iceberg_java)
+    if is_quick():
+        try_fewer_examples(items)
 
 
 @pytest.hookimpl(optionalhook=True)

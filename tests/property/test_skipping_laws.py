@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.quick import fewer
 from tests.support.skipping_laws import check_batch, check_same, check_seeded, check_sound, one_by_one, truth
 from tests.support.strategies import nullable, values
 from tests.support.zone_predicates import some_bound_predicate, some_predicate
@@ -88,7 +89,7 @@ def test_leaves_on_any_values_of_a_type_are_sound_and_same(type_: PrimitiveType,
             check_same(alone, verdicts, leaf, float_order)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(fewer(20)))
 def test_facts_that_contradict_each_other_are_judged_the_same_one_by_one(seed: int) -> None:
     rng = random.Random(seed)
     batch = some_batch(rng, num_zones=30)
@@ -101,7 +102,7 @@ def test_facts_that_contradict_each_other_are_judged_the_same_one_by_one(seed: i
             check_same(one_by_one(zone_map), judge(predicate, zone_map, float_order), predicate, float_order)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(fewer(30)))
 def test_merged_zones_cover_the_rows_of_all_their_members(seed: int) -> None:
     rng = random.Random(seed)
     batch = some_batch(rng, num_zones=24)
@@ -139,8 +140,8 @@ TRANSFORMS: tuple[Transform, ...] = (
 
 @pytest.mark.parametrize("transform", TRANSFORMS, ids=str)
 def test_projection_through_a_transform_is_sound_and_the_residual_equivalent(transform: Transform) -> None:
-    checked = sum(_check_projection(random.Random(seed), transform) for seed in range(12))
-    assert checked > 300
+    checked = sum(_check_projection(random.Random(seed), transform) for seed in range(fewer(12)))
+    assert checked > fewer(300)
 
 
 @pytest.mark.parametrize("op", list(Op))
