@@ -64,7 +64,9 @@ class RowDelta(SnapshotChange):
                 conflicts.no_new_deletes_for(data)
             if self.conflict_filter is None:
                 return
-            conflicts.no_new_deletes(normalise(self.conflict_filter))
+            if effect.adds(ManifestContent.DATA):
+                # New rows may be copies of rows that are deleted meanwhile. Deletes alone add up in any order.
+                conflicts.no_new_deletes(normalise(self.conflict_filter))
             if self.isolation == Isolation.SERIALIZABLE:
                 conflicts.no_new_data(normalise(self.conflict_filter))
 
