@@ -36,6 +36,9 @@ JAVA_LOSES_ROWS = {
         ("v1_types_parquet", "u eq 00000000-0000-4000-8000-000000000000"),
         ("v2_types_parquet", "u eq 00000000-0000-4000-8000-000000000000"),
     },
+    "metrics of an imported file are of the column that had the name then, not of the one its name is mapped to now": {
+        ("v2_migrated", "label = 'n5'"), ("v2_migrated", "label LIKE 'n4%'"),
+    },
 }  # fmt: skip
 EXCEPTIONS = set().union(*JAVA_LOSES_ROWS.values())
 
