@@ -19,7 +19,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skipstone.errors import InvalidInput, Unsupported
-from skipstone.metadata.decimals import from_unscaled as from_unscaled
 from skipstone.metadata.decimals import minimal_big_endian, unscaled
 from skipstone.metadata.types import (
     BinaryType,

@@ -71,7 +71,7 @@ def read_live_entries(
         spec = spec_of(manifest, metadata)
         table: Any = read_manifest(
             storage.read(manifest.manifest_path),
-            source=f"manifest {manifest.manifest_path}",
+            source=manifest.manifest_path,
             schema=_schema_for(metadata, known),
             spec=spec,
             columns=("status", *columns),

@@ -34,7 +34,7 @@ def manifests_of(snapshot: Snapshot, metadata: TableMetadata, storage: Storage) 
         )
     if snapshot.manifest_list is not None:
         path = snapshot.manifest_list
-        return tuple(read_manifest_list(storage.read(path), source=f"manifest list {path}"))
+        return tuple(read_manifest_list(storage.read(path), source=path))
     return tuple(_embedded(storage, snapshot))
 
 
