@@ -24,6 +24,7 @@ from skipstone.commit.overwrite import REPLACE_PARTITIONS, ReplacePartitions
 from skipstone.commit.producer import WAP_ID, SnapshotChange
 from skipstone.errors import InvalidInput, NotFound, Unsupported, what_exists
 from skipstone.maintenance.branches import require_snapshot
+from skipstone.maintenance.reachable import key_of, live_files
 from skipstone.metadata.history import ancestors_of, is_ancestor
 from skipstone.metadata.manifest import EntryStatus, ManifestContent
 from skipstone.metadata.metadata_changes import set_ref
@@ -68,15 +69,32 @@ class CherryPick:
         if wap_id is not None:
             summary[PUBLISHED_WAP_ID] = wap_id
         if picked.operation == Operation.APPEND:
-            return Append(files=added_files(picked, metadata, storage), summary=summary)
+            files = added_files(picked, metadata, storage)
+            self._refuse_live(files, metadata, storage)
+            return Append(files=files, summary=summary)
         if picked.operation == Operation.OVERWRITE and (picked.summary or {}).get(REPLACE_PARTITIONS) == "true":
             files = added_files(picked, metadata, storage)
+            self._refuse_live(files, metadata, storage)
             return ReplacePartitions(files=files, isolation=Isolation.SERIALIZABLE, summary=summary)
         raise Unsupported(
             f"Cannot cherry-pick snapshot {self.snapshot_id}: expected an append, an overwrite of partitions, or a "
             f"child of the current snapshot, got operation {picked.operation or 'unknown'} on snapshot "
             f"{picked.parent_snapshot_id}. Do the work again on the current table."
         )
+
+    def _refuse_live(self, files: Any, metadata: TableMetadata, storage: Storage) -> None:
+        """The history that would tell may have expired; the files themselves tell it too."""
+        current = metadata.current_snapshot
+        if current is None:
+            return
+        manifests = [m for m in manifests_of(storage, metadata, current) if m.content == ManifestContent.DATA]
+        live = live_files(manifests, metadata, storage)
+        there = [path for path in files.column("file_path").to_pylist() if key_of(path) in live]
+        if there:
+            raise InvalidInput(
+                f"Cannot cherry-pick snapshot {self.snapshot_id}: {len(there)} of its files are in the table already, "
+                f"such as {there[0]}."
+            )
 
     def _refuse_twice(self, metadata: TableMetadata, picked: Snapshot) -> None:
         current = metadata.current_snapshot_id
