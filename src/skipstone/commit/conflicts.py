@@ -69,21 +69,25 @@ class Conflicts:
 
     def no_new_data(self, predicate: Predicate) -> None:
         """Nobody added a data file that may hold a row the predicate is about."""
-        for group in self._history.added_data():
-            path = self._first_match(group, predicate)
-            if path is not None:
-                raise self._reject(f"data file {path} was added meanwhile and may hold rows where {predicate}")
+        with self._history.unseen_by(("no new data", predicate, self._float_order)) as history:
+            for group in history.added_data():
+                path = self._first_match(group, predicate)
+                if path is not None:
+                    raise self._reject(f"data file {path} was added meanwhile and may hold rows where {predicate}")
 
     def no_new_deletes(self, predicate: Predicate) -> None:
         """Nobody deleted rows, one by one or in whole files, that the predicate may be about."""
-        for group in self._history.added_deletes():
-            path = self._first_match(group, predicate)
-            if path is not None:
-                raise self._reject(f"delete file {path} was added meanwhile and may delete rows where {predicate}")
-        for group in self._history.removed_data():
-            path = self._first_match(group, predicate)
-            if path is not None:
-                raise self._reject(f"data file {path}, which may hold rows where {predicate}, was removed meanwhile")
+        with self._history.unseen_by(("no new deletes", predicate, self._float_order)) as history:
+            for group in history.added_deletes():
+                path = self._first_match(group, predicate)
+                if path is not None:
+                    raise self._reject(f"delete file {path} was added meanwhile and may delete rows where {predicate}")
+            for group in history.removed_data():
+                path = self._first_match(group, predicate)
+                if path is not None:
+                    raise self._reject(
+                        f"data file {path}, which may hold rows where {predicate}, was removed meanwhile"
+                    )
 
     def no_new_files_in(self, partitions: Mapping[int, Collection[Hashable]], *, data: bool) -> None:
         """Nobody added data (or, if not, deletes) to the partitions."""
@@ -100,11 +104,12 @@ class Conflicts:
         """Nobody removed a data file that the change's deletes point to."""
         if not paths:
             return
-        for group in self._history.removed_data():
-            column: Any = group.entries.column("file_path")
-            gone = next((path for path in column.to_pylist() if path in paths), None)
-            if gone is not None:
-                raise self._reject(f"data file {gone}, which new deletes point to, was removed meanwhile")
+        with self._history.unseen_by(("data files exist", frozenset(paths))) as history:
+            for group in history.removed_data():
+                column: Any = group.entries.column("file_path")
+                gone = next((path for path in column.to_pylist() if path in paths), None)
+                if gone is not None:
+                    raise self._reject(f"data file {gone}, which new deletes point to, was removed meanwhile")
 
     def no_new_deletes_for(self, removed: Iterable[RemovedFiles], *, ignore_equality: bool = False) -> None:
         """Nobody deleted rows of data files that the change replaces: the deletes would be lost."""
@@ -123,12 +128,13 @@ class Conflicts:
         """Nobody gave a deletion vector to a data file that the change gives one to."""
         if not paths:
             return
-        for group in self._history.added_deletes():
-            offsets: Any = group.entries.column("content_offset")
-            named: Any = group.entries.column("referenced_data_file")
-            for offset, path in zip(offsets.to_pylist(), named.to_pylist(), strict=True):
-                if offset is not None and path in paths:
-                    raise self._reject(f"data file {path} was given another deletion vector meanwhile")
+        with self._history.unseen_by(("no new vectors", frozenset(paths))) as history:
+            for group in history.added_deletes():
+                offsets: Any = group.entries.column("content_offset")
+                named: Any = group.entries.column("referenced_data_file")
+                for offset, path in zip(offsets.to_pylist(), named.to_pylist(), strict=True):
+                    if offset is not None and path in paths:
+                        raise self._reject(f"data file {path} was given another deletion vector meanwhile")
 
     def _first_match(self, group: FileGroup, predicate: Predicate) -> str | None:
         verdicts = verdicts_of_entries(

@@ -8,7 +8,9 @@ Spec: "Commit Conflict Resolution and Retry", "Snapshots".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -63,20 +65,34 @@ class History:
                 self._operation, f"snapshot {self._after.snapshot_id} does not follow from snapshot {before_id}"
             ) from error
 
+    @contextmanager
+    def unseen_by(self, check: Hashable) -> Iterator[History]:
+        """The part of the history that a check has not passed in an earlier attempt: what is published stays as it is.
+
+        `check` names it with all that it depends on. It passes when the block ends without an error.
+        """
+        passed: set[int] = self._context.staging.once(("passed", check), set)
+        unseen = copy(self)
+        unseen.snapshots = [s for s in self.snapshots if s.snapshot_id not in passed]
+        yield unseen
+        passed.update(s.snapshot_id for s in unseen.snapshots)
+
     def added_data(self) -> list[FileGroup]:
-        """Data files with new rows. Replaced files hold rows that were there before."""
-        return list(self._entries(ManifestContent.DATA, EntryStatus.ADDED, lambda s: s.operation != Operation.REPLACE))
+        """Data files with new rows. Replaced files hold rows that were there before, and deletes add none."""
+        without = (Operation.REPLACE, Operation.DELETE)
+        return self._entries(ManifestContent.DATA, EntryStatus.ADDED, lambda s: s.operation not in without)
 
     def added_deletes(self) -> list[FileGroup]:
-        return list(self._entries(ManifestContent.DELETES, EntryStatus.ADDED, lambda s: True))
+        return self._entries(ManifestContent.DELETES, EntryStatus.ADDED, lambda s: s.operation != Operation.APPEND)
 
     def removed_data(self) -> list[FileGroup]:
-        return list(self._entries(ManifestContent.DATA, EntryStatus.DELETED, lambda s: s.operation != Operation.APPEND))
+        return self._entries(ManifestContent.DATA, EntryStatus.DELETED, lambda s: s.operation != Operation.APPEND)
 
     def _entries(
         self, content: ManifestContent, status: EntryStatus, is_wanted: Callable[[Snapshot], bool]
-    ) -> Iterator[FileGroup]:
-        """What each snapshot did, from the manifests that it added itself."""
+    ) -> list[FileGroup]:
+        """What the snapshots did, from the manifests that each added itself, with as few groups as there can be."""
+        found: dict[tuple[int, str], list[pa.Table]] = {}
         for snapshot in self.snapshots:
             if not is_wanted(snapshot):
                 continue
@@ -92,5 +108,10 @@ class History:
                 ids: Any = integers(table, "snapshot_id")
                 mask = (integers(table, "status") == status) & (ids == snapshot.snapshot_id)
                 if np.any(mask):
-                    spec = self.metadata.spec(manifest.partition_spec_id)
-                    yield FileGroup(spec=spec, content=content, entries=rows_at(table, mask))
+                    # The type of partition values may have been promoted in between.
+                    key = (manifest.partition_spec_id, str(table.schema))
+                    found.setdefault(key, []).append(rows_at(table, mask))
+        return [
+            FileGroup(spec=self.metadata.spec(spec_id), content=content, entries=pa.concat_tables(tables))
+            for (spec_id, _), tables in found.items()
+        ]

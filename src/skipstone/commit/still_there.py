@@ -47,7 +47,12 @@ def check_one_vector_each(
     conflicts.no_new_vectors_for(vectors)
     for manifest in remaining.manifests:
         if manifest.content == ManifestContent.DELETES and not manifest.has_no_live_files:
-            for path in _vector_targets(manifest, metadata, context):
+            # A retry meets most of the manifests again.
+            targets = context.staging.once(
+                ("vector targets", manifest.manifest_path),
+                lambda m=manifest: _vector_targets(m, metadata, context),  # type: ignore[misc]
+            )
+            for path in targets:
                 if path in vectors:
                     raise InvalidInput(
                         f"Cannot add a deletion vector to data file {path}: expected it to take in and remove the one "
