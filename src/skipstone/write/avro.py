@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from skipstone.errors import Unsupported
 from skipstone.metadata.avro.encode import SYNC_BYTES, Codec, encode
 from skipstone.metadata.avro_types import to_avro_schema
-from skipstone.metadata.types import StructType
+from skipstone.metadata.types import Field, ListType, StructType, Type, UnknownType, walk
 from skipstone.write.file_writer import FileFacts
 from skipstone.write.metrics import MetricsCollector, MetricsPlan
 from skipstone.write.settings import WriteSettings
@@ -35,7 +36,7 @@ class AvroFileWriter:
         self, stream: pa.NativeFile, struct: StructType, *, settings: WriteSettings, metrics: MetricsPlan
     ) -> None:
         self._stream = stream
-        self._schema = _layout(struct)
+        self._schema = layout(struct)
         self._metrics = MetricsCollector(metrics)
         self._rows = 0
         self._codec = _CODECS[settings.compression]
@@ -66,5 +67,20 @@ class AvroFileWriter:
 
 
 @lru_cache(maxsize=64)
-def _layout(struct: StructType) -> dict[str, Any]:
+def layout(struct: StructType) -> dict[str, Any]:
+    for where in (Field(id=0, name="", type=struct, required=True), *walk(struct)):
+        repeated = isinstance(where.type, ListType) and where.type.element_required and _is_empty(where.type.element)
+        if repeated or (not where.name and _is_empty(struct)):
+            what = f"column '{where.name}' (id {where.id})" if where.name else "rows"
+            raise Unsupported(
+                f"Cannot write {what} to Avro: nothing is stored of them, so nobody could tell how many there are. "
+                "Give a field another type than unknown first."
+            )
     return to_avro_schema(struct)
+
+
+def _is_empty(type_: Type) -> bool:
+    """Whether a required value takes no byte: only nulls, or a record of nothing else."""
+    if isinstance(type_, StructType):
+        return all(isinstance(f.type, UnknownType) or (f.required and _is_empty(f.type)) for f in type_.fields)
+    return isinstance(type_, UnknownType)

@@ -37,6 +37,7 @@ from skipstone.metadata.types import (
 )
 from skipstone.storage import LocalStorage, MemoryStorage
 from skipstone.write import write_rows
+from skipstone.write.avro import layout as avro_layout
 
 SCHEMA = Schema(
     fields=(
@@ -276,3 +277,12 @@ def test_timestamps_that_could_not_be_read_back_from_orc_are_refused() -> None:
     with pytest.raises(Unsupported, match=r"'l\.element' to ORC"):
         write_rows(rows, metadata=metadata, storage=storage, file_format="orc")
     assert list(storage.list("memory://lake")) == []
+
+
+def test_rows_of_which_avro_stores_nothing_are_refused() -> None:
+    schema = Schema(fields=(Field(id=1, name="u", type=UNKNOWN),))
+    with pytest.raises(Unsupported, match="nothing is stored"):
+        avro_layout(schema.struct)
+    listed = ListType(element_id=3, element=StructType((Field(id=4, name="u", type=UNKNOWN),)), element_required=True)
+    with pytest.raises(Unsupported, match=r"column 'l'"):
+        avro_layout(StructType((Field(id=1, name="id", type=LONG), Field(id=2, name="l", type=listed))))
