@@ -157,9 +157,15 @@ def _shapes(leaf: st.SearchStrategy[PrimitiveType], depth: int) -> st.SearchStra
     return st.one_of(
         leaf,
         structs.map(lambda fields: StructType(tuple(fields))),
-        st.builds(lambda e, r: ListType(element_id=0, element=e, element_required=r), inner, st.booleans()),
         st.builds(
-            lambda k, v, r: MapType(key_id=0, key=k, value_id=0, value=v, value_required=r),
+            lambda e, r: ListType(element_id=0, element=e, element_required=r and not isinstance(e, UnknownType)),
+            inner,
+            st.booleans(),
+        ),
+        st.builds(
+            lambda k, v, r: MapType(
+                key_id=0, key=k, value_id=0, value=v, value_required=r and not isinstance(v, UnknownType)
+            ),
             leaf.filter(lambda t: not isinstance(t, VariantType | UnknownType)),
             inner,
             st.booleans(),
