@@ -91,11 +91,11 @@ class Database:
 
     def _end(self, connection: sa.Connection) -> None:
         """Leave no open transaction: whoever gets the connection next would see what was never committed."""
-        driver: Any = connection.connection.dbapi_connection
         if self._is_memory:
             # Its one connection is the database.
+            driver: Any = connection.connection.dbapi_connection
             driver.rollback()
-        else:
+        elif not connection.invalidated:
             connection.invalidate()
 
     @contextmanager
