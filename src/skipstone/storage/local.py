@@ -3,8 +3,8 @@
 A file is written under a temporary name in its directory and then linked to its own name: a link never replaces
 anything, so of two writers one fails, and a killed writer leaves at most a hidden temporary file.
 
-Files are forced to disk several at a time: a file system then needs one flush for many, where one after the other they
-would cost a flush each. Until `settle` nothing refers to them.
+Files are forced to disk in the background, several at a time: a file system then needs one flush for many, where one
+after the other they would cost a flush each. Until `settle` nothing refers to them.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class LocalStorage:
         except FileExistsError:
             raise taken(path) from None
         if self._flushing is not None:
-            self._flushing.add(str(target), target.stat().st_size)
+            self._flushing.add(str(target))
 
 
 def _temporary_beside(target: Path) -> Path:
