@@ -26,9 +26,9 @@ from pyiceberg.transforms import IdentityTransform
 
 from benchmarks import peers_java
 from benchmarks.report import Figure, median_seconds
-from skipstone.metadata.manifest import ManifestContent as OurContent
-from skipstone.metadata.manifest_read import read_manifest, read_manifest_header
-from skipstone.metadata.manifest_write import write_manifest
+from skipstone.metadata.manifests.manifest import ManifestContent as OurContent
+from skipstone.metadata.manifests.manifest_read import read_manifest, read_manifest_header
+from skipstone.metadata.manifests.manifest_write import write_manifest
 
 WISHED: Final = (1, 3, 4)  # a long, a string and a double
 MEMORY_RATIO: Final = 2

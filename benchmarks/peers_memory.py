@@ -7,7 +7,7 @@ from pathlib import Path
 
 from skipstone.metadata.avro import decode_numba, parse_container
 from skipstone.metadata.avro.container import SYNC_BYTES
-from skipstone.metadata.manifest_read import read_manifest
+from skipstone.metadata.manifests.manifest_read import read_manifest
 
 
 def measure(manifest: Path, metrics: tuple[int, ...]) -> tuple[int, int, int]:

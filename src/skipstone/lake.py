@@ -17,12 +17,12 @@ from skipstone.catalog.identifiers import display
 from skipstone.commit import Transaction
 from skipstone.errors import AlreadyExists, InvalidInput
 from skipstone.maintenance.purge import files_of
-from skipstone.metadata.new_table import new_table_metadata
-from skipstone.metadata.partition_evolution import build_spec
-from skipstone.metadata.properties import check_properties
-from skipstone.metadata.sorting import build_sort_order
-from skipstone.metadata.table_metadata_json import parse_table_metadata
-from skipstone.metadata.user_schema import schema_of
+from skipstone.metadata.partitions.partition_evolution import build_spec
+from skipstone.metadata.partitions.sorting import build_sort_order
+from skipstone.metadata.schemas.user_schema import schema_of
+from skipstone.metadata.tables.new_table import new_table_metadata
+from skipstone.metadata.tables.properties import check_properties
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 from skipstone.storage import MovedStorage, absolute_location, storage_for
 from skipstone.table import Table
 

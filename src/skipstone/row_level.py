@@ -19,13 +19,13 @@ import pyarrow.compute
 
 from skipstone.commit import Append, Change, Isolation, Overwrite, RowDelta
 from skipstone.errors import InvalidInput
-from skipstone.metadata.arrow_types import constant_array, to_arrow_schema
-from skipstone.metadata.manifest import FileContent
-from skipstone.metadata.properties import DELETE_MODE, property_value
-from skipstone.metadata.refs import MAIN
+from skipstone.metadata.formats.arrow_types import constant_array, to_arrow_schema
+from skipstone.metadata.manifests.manifest import FileContent
 from skipstone.metadata.reserved import FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.properties import DELETE_MODE, property_value
+from skipstone.metadata.tables.refs import MAIN
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
 from skipstone.metadata.values import from_python
 from skipstone.plan import ScanPlan, plan_scan

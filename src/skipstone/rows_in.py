@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.arrow_types import to_arrow_schema
+from skipstone.metadata.formats.arrow_types import to_arrow_schema
 from skipstone.metadata.schema import Schema
 
 pa: Any = pyarrow

@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow
 
 from skipstone.errors import InvalidInput, NotFound, Unsupported, what_exists
-from skipstone.metadata.arrow_types import to_arrow_schema
-from skipstone.metadata.history import snapshot_as_of
-from skipstone.metadata.refs import MAIN
+from skipstone.metadata.formats.arrow_types import to_arrow_schema
 from skipstone.metadata.reserved import METADATA_COLUMNS, PARTITION_NAME, partition_column
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.history import snapshot_as_of
+from skipstone.metadata.tables.refs import MAIN
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import Field, StructType
 from skipstone.moments import timestamp_ms
 from skipstone.plan import ScanPlan, plan_scan

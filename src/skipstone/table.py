@@ -27,12 +27,12 @@ from skipstone.maintenance import (
 )
 from skipstone.maintenance.orphans import AGE_MS_DEFAULT as ORPHAN_AGE_MS
 from skipstone.maintenance.orphans import EQUAL_SCHEMES
-from skipstone.metadata.partitioning import PartitionSpec
-from skipstone.metadata.refs import SnapshotRef
+from skipstone.metadata.partitions.partitioning import PartitionSpec
+from skipstone.metadata.partitions.sorting import SortOrder
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.sorting import SortOrder
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.refs import SnapshotRef
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.moments import older_than_ms
 from skipstone.scan import Scan
 from skipstone.storage import absolute_location

@@ -10,9 +10,9 @@ from skipstone.errors import InvalidInput, NotFound
 from skipstone.maintenance import CherryPick, FastForward, MoveRef, RenameBranch, RollBack
 from skipstone.maintenance.branches import ancestor_as_of
 from skipstone.maintenance.cherry_pick import staged_snapshot
-from skipstone.metadata.refs import MAIN, RefType, SnapshotRef
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.refs import MAIN, RefType, SnapshotRef
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.moments import timestamp_ms
 
 

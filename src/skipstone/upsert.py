@@ -14,7 +14,7 @@ import pyarrow.compute
 
 from skipstone.commit import Append, Change
 from skipstone.errors import InvalidInput
-from skipstone.metadata.arrow_types import arrow_to_value, to_arrow_type
+from skipstone.metadata.formats.arrow_types import arrow_to_value, to_arrow_type
 from skipstone.metadata.reserved import FILE, POS
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import DoubleType, Field, FloatType, PrimitiveType, StructType

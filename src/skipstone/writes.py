@@ -23,11 +23,11 @@ from skipstone.commit import (
     UpgradeFormat,
 )
 from skipstone.errors import InvalidInput
-from skipstone.metadata.evolution import SchemaUpdate
-from skipstone.metadata.partition_evolution import PartitionSpecUpdate
-from skipstone.metadata.refs import MAIN
-from skipstone.metadata.sorting import build_sort_order
-from skipstone.metadata.user_schema import schema_of
+from skipstone.metadata.partitions.partition_evolution import PartitionSpecUpdate
+from skipstone.metadata.partitions.sorting import build_sort_order
+from skipstone.metadata.schemas.evolution import SchemaUpdate
+from skipstone.metadata.schemas.user_schema import schema_of
+from skipstone.metadata.tables.refs import MAIN
 from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind
 from skipstone.row_level import RowLevel
 from skipstone.rows_in import as_reader

@@ -13,8 +13,8 @@ from tests.support.table_reader import OpenTable, open_golden
 
 from skipstone.errors import FormatViolation
 from skipstone.metadata.avro import decode, parse_container
-from skipstone.metadata.encryption import decrypt_file, encrypt_file, manifest_list_key_metadata
-from skipstone.metadata.manifest_list import read_manifest_list
+from skipstone.metadata.blobs.encryption import decrypt_file, encrypt_file, manifest_list_key_metadata
+from skipstone.metadata.manifests.manifest_list import read_manifest_list
 
 TABLE = GoldenTable("v3_encrypted")
 NONCE_BYTES = 12

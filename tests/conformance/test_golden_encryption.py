@@ -12,14 +12,14 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from tests.support.golden import GoldenTable, local
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.encryption import (
+from skipstone.metadata.blobs.encryption import (
     decrypt_file,
     manifest_list_key_metadata,
     parse_key_metadata,
     serialize_key_metadata,
 )
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 
 TABLE = GoldenTable("v3_encrypted")
 

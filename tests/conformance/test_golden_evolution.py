@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 from tests.support.golden import GoldenTable, golden_tables
 
-from skipstone.metadata.evolution import SchemaUpdate
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata
+from skipstone.metadata.schemas.evolution import SchemaUpdate
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 from skipstone.metadata.types import Field, PrimitiveType, StructType
 
 

@@ -16,9 +16,9 @@ from tests.support.golden_scans import golden_metadata, golden_storage, meant, s
 from skipstone.errors import Unsupported
 from skipstone.metadata.reserved import FILE, POS
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.snapshots import Snapshot
+from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.types import DoubleType, FloatType, StructType, VariantType
-from skipstone.metadata.variant import parse_variant
+from skipstone.metadata.values.variant import parse_variant
 from skipstone.plan import plan_scan
 from skipstone.predicate import FloatOrder, Predicate, bind, evaluate, parse_expression, parse_sql
 from skipstone.predicate.nodes import field_ids

@@ -12,14 +12,14 @@ import pytest
 from tests.support.golden import GoldenTable, golden_tables, local
 
 from skipstone.metadata.avro import parse_container
-from skipstone.metadata.avro_read_types import from_avro_schema
-from skipstone.metadata.fresh_ids import NO_ID
-from skipstone.metadata.name_mapping import NAME_MAPPING_PROPERTY, apply_name_mapping, parse_name_mapping
-from skipstone.metadata.orc_types import from_orc_schema
-from skipstone.metadata.parquet_types import from_parquet_schema
+from skipstone.metadata.formats.avro_read_types import from_avro_schema
+from skipstone.metadata.formats.orc_types import from_orc_schema
+from skipstone.metadata.formats.parquet_types import from_parquet_schema
 from skipstone.metadata.reserved import DELETE_FILE_PATH, DELETE_POS, FIELD_ID_MAX
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata
+from skipstone.metadata.schemas.fresh_ids import NO_ID
+from skipstone.metadata.schemas.name_mapping import NAME_MAPPING_PROPERTY, apply_name_mapping, parse_name_mapping
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 from skipstone.metadata.types import (
     BINARY,
     Field,

@@ -13,10 +13,10 @@ from tests.support.golden_values import golden_entries, golden_manifest, partiti
 from tests.support.table_reader import OpenTable, open_golden
 
 from skipstone.metadata.avro import parse_container
-from skipstone.metadata.manifest import EntryStatus, ManifestContent, ManifestFile
-from skipstone.metadata.manifest_list import read_manifest_list, write_manifest_list
-from skipstone.metadata.manifest_read import read_manifest, read_manifest_header
-from skipstone.metadata.manifest_write import WrittenManifest, write_manifest
+from skipstone.metadata.manifests.manifest import EntryStatus, ManifestContent, ManifestFile
+from skipstone.metadata.manifests.manifest_list import read_manifest_list, write_manifest_list
+from skipstone.metadata.manifests.manifest_read import read_manifest, read_manifest_header
+from skipstone.metadata.manifests.manifest_write import WrittenManifest, write_manifest
 from skipstone.metadata.types import PrimitiveType
 from skipstone.metadata.values import parse_bound, serialize_bound
 

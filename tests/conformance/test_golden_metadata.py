@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.support.golden import GoldenTable, golden_tables
 
-from skipstone.metadata.history import ancestors_of, snapshot_as_of
-from skipstone.metadata.table_metadata_json import parse_table_metadata, serialize_table_metadata
+from skipstone.metadata.tables.history import ancestors_of, snapshot_as_of
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata, serialize_table_metadata
 
 
 def _parsed(path: Path) -> Any:

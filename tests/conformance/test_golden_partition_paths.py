@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.golden import GoldenTable, golden_tables
 
-from skipstone.metadata.table_metadata_json import parse_table_metadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 from skipstone.metadata.values import value_from_json
 
 TABLES = [

@@ -14,9 +14,9 @@ from tests.support.golden import RECORDED_ROOT, GoldenTable, golden_root, golden
 from tests.support.golden_values import base_name
 
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 from skipstone.plan import ScanPlan, plan_scan
 from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind
 from skipstone.storage import LocalStorage, MovedStorage

@@ -10,7 +10,7 @@ from tests.support.table_reader import open_golden
 
 from skipstone.errors import Unsupported
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.predicate import bind, parse_expression, parse_sql, serialize_expression
 from skipstone.predicate.nodes import field_ids
 

@@ -19,13 +19,13 @@ from tests.support.golden import GoldenTable, golden_tables, local
 from tests.support.golden_values import partition_values
 from tests.support.table_reader import OpenTable, open_golden
 
-from skipstone.metadata.arrow_types import arrow_to_value
-from skipstone.metadata.manifest import EntryStatus, FileContent
-from skipstone.metadata.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
-from skipstone.metadata.orc_types import from_orc_schema
-from skipstone.metadata.parquet_types import from_parquet_schema
-from skipstone.metadata.projection import resolve
-from skipstone.metadata.projection_arrow import project_arrow
+from skipstone.metadata.formats.arrow_types import arrow_to_value
+from skipstone.metadata.formats.orc_types import from_orc_schema
+from skipstone.metadata.formats.parquet_types import from_parquet_schema
+from skipstone.metadata.manifests.manifest import EntryStatus, FileContent
+from skipstone.metadata.schemas.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
+from skipstone.metadata.schemas.projection import resolve
+from skipstone.metadata.schemas.projection_arrow import project_arrow
 from skipstone.metadata.types import (
     DOUBLE,
     BinaryType,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.support.golden import GoldenTable, golden_root, golden_tables, local
 
-from skipstone.metadata import deletion_vector, puffin
+from skipstone.metadata.blobs import deletion_vector, puffin
 
 THETA_SERIAL_VERSION = 3
 THETA_FAMILY_COMPACT = 3

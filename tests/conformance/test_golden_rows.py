@@ -18,8 +18,8 @@ from tests.support.golden_scans import golden_metadata, golden_storage, meant, m
 from skipstone.errors import Unsupported
 from skipstone.metadata.reserved import FILE, POS, ROW_ID
 from skipstone.metadata.types import Field, StructType, VariantType
-from skipstone.metadata.variant import parse_variant
-from skipstone.metadata.variant_python import variant_to_json
+from skipstone.metadata.values.variant import parse_variant
+from skipstone.metadata.values.variant_python import variant_to_json
 from skipstone.plan import plan_scan
 from skipstone.read import read_plan
 

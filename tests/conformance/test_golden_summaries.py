@@ -10,9 +10,9 @@ import pytest
 from tests.support.golden import GoldenTable, golden_tables
 from tests.support.table_reader import OpenTable, open_golden
 
-from skipstone.metadata.manifest import EntryStatus
-from skipstone.metadata.snapshots import Operation, Snapshot
-from skipstone.metadata.summary import SummaryCollector, totals_of
+from skipstone.metadata.manifests.manifest import EntryStatus
+from skipstone.metadata.tables.snapshots import Operation, Snapshot
+from skipstone.metadata.tables.summary import SummaryCollector, totals_of
 
 TABLES = [t for t in golden_tables() if t.name not in ("v3_encrypted", "v2_empty")]
 CHANGES = (

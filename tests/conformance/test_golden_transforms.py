@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.support.golden import GoldenTable, golden_tables
 
-from skipstone.metadata.arrow_types import arrow_to_value, values_to_array
-from skipstone.metadata.partitioning import PartitionField
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata
-from skipstone.metadata.transforms_arrow import apply_arrow
+from skipstone.metadata.formats.arrow_types import arrow_to_value, values_to_array
+from skipstone.metadata.partitions.partitioning import PartitionField
+from skipstone.metadata.partitions.transforms_arrow import apply_arrow
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 from skipstone.metadata.types import Type
 from skipstone.metadata.values import value_from_json
 

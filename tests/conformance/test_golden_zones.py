@@ -12,11 +12,11 @@ import pyarrow.compute as compute
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from skipstone.metadata.arrow_convert import convert_array
-from skipstone.metadata.fresh_ids import has_any_id
-from skipstone.metadata.orc_types import from_orc_schema
-from skipstone.metadata.parquet_types import from_parquet_schema
-from skipstone.metadata.projection import resolve
+from skipstone.metadata.formats.arrow_convert import convert_array
+from skipstone.metadata.formats.orc_types import from_orc_schema
+from skipstone.metadata.formats.parquet_types import from_parquet_schema
+from skipstone.metadata.schemas.fresh_ids import has_any_id
+from skipstone.metadata.schemas.projection import resolve
 from skipstone.metadata.types import PrimitiveType
 from skipstone.zones import ColumnFacts
 from skipstone.zones.build import FileBytes, from_orc_stripes, from_page_index, from_parquet_footer

@@ -13,12 +13,10 @@ from tests.support.sample_tables import SCHEMA, comparable_rows, rows
 from tests.support.table_builder import TableBuilder
 from tests.support.table_reader import open_file
 
-from skipstone.metadata.evolution import SchemaUpdate
-from skipstone.metadata.geo import serialize_wkb
-from skipstone.metadata.geo_wkt import parse_wkt
-from skipstone.metadata.manifest import EntryStatus, ManifestContent
+from skipstone.metadata.manifests.manifest import EntryStatus, ManifestContent
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.table_metadata_json import serialize_table_metadata
+from skipstone.metadata.schemas.evolution import SchemaUpdate
+from skipstone.metadata.tables.table_metadata_json import serialize_table_metadata
 from skipstone.metadata.types import (
     DATE,
     DOUBLE,
@@ -35,6 +33,8 @@ from skipstone.metadata.types import (
     StructType,
 )
 from skipstone.metadata.values import parse_bound, serialize_bound
+from skipstone.metadata.values.geo import serialize_wkb
+from skipstone.metadata.values.geo_wkt import parse_wkt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

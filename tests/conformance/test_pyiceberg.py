@@ -16,9 +16,9 @@ from tests.support.sample_tables import SCHEMA, comparable_rows, rows
 from tests.support.table_builder import TableBuilder
 from tests.support.table_reader import OpenTable, open_file
 
-from skipstone.metadata.evolution import SchemaUpdate
-from skipstone.metadata.manifest import EntryStatus
-from skipstone.metadata.table_metadata_json import parse_table_metadata, serialize_table_metadata
+from skipstone.metadata.manifests.manifest import EntryStatus
+from skipstone.metadata.schemas.evolution import SchemaUpdate
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata, serialize_table_metadata
 from skipstone.metadata.types import DOUBLE, STRING, PrimitiveType
 from skipstone.metadata.values import parse_bound, serialize_bound
 

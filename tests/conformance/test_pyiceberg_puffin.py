@@ -6,8 +6,8 @@ import pytest
 from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
 from pyiceberg.table.puffin import PuffinFile
 
-from skipstone.metadata.deletion_vector import write_deletion_vectors
-from skipstone.metadata.puffin import THETA_V1, PuffinWriter
+from skipstone.metadata.blobs.deletion_vector import write_deletion_vectors
+from skipstone.metadata.blobs.puffin import THETA_V1, PuffinWriter
 
 POSITIONS = {
     "s3://b/array.parquet": [1, 5, 70_000],

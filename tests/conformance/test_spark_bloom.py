@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from skipstone.metadata.parquet_types import from_parquet_schema
-from skipstone.metadata.projection import resolve
+from skipstone.metadata.formats.parquet_types import from_parquet_schema
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.schemas.projection import resolve
 from skipstone.predicate import as_predicate, bind
 from skipstone.zones.build import FileBytes
 from skipstone.zones.build.parquet_structures import read_footer

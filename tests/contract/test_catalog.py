@@ -24,7 +24,7 @@ from skipstone.errors import (
     NotFound,
     Unsupported,
 )
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage import LocalStorage
 from skipstone.storage.faulty import Fault, FaultyStorage
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.support.predicates import leaves, predicates
 from tests.support.strategies import GEO_TYPES, PRIMITIVES, nullable, values, variants
 
-from skipstone.metadata.arrow_types import to_arrow_schema, values_to_array
-from skipstone.metadata.transforms import (
+from skipstone.metadata.formats.arrow_types import to_arrow_schema, values_to_array
+from skipstone.metadata.partitions.transforms import (
     DAY,
     HOUR,
     IDENTITY,
@@ -37,8 +37,8 @@ from skipstone.metadata.types import (
     StructType,
     Value,
 )
-from skipstone.metadata.variant import VariantValue, serialize_variant
-from skipstone.metadata.variant_paths import format_path
+from skipstone.metadata.values.variant import VariantValue, serialize_variant
+from skipstone.metadata.values.variant_paths import format_path
 from skipstone.predicate.arrow_filter import matches
 from skipstone.predicate.evaluate import evaluate
 from skipstone.predicate.float_order import FloatOrder

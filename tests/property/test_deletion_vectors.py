@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.deletion_vector import (
+from skipstone.metadata.blobs.deletion_vector import (
     MAGIC,
     bitmap_of,
     decode,
@@ -19,8 +19,8 @@ from skipstone.metadata.deletion_vector import (
     stored_vector,
     write_deletion_vectors,
 )
-from skipstone.metadata.puffin import parse_footer, read_blob
-from skipstone.metadata.roaring import check_roaring64
+from skipstone.metadata.blobs.puffin import parse_footer, read_blob
+from skipstone.metadata.blobs.roaring import check_roaring64
 
 # Starts near the borders of containers, of 32-bit keys, and of the format; runs, strides and single positions there.
 STARTS = st.sampled_from([0, 1, 65_530, 65_536, 2**31, 2**32 - 10, 2**32, 2**33 + 5, 2**40, 2**62, 2**63 - 20_000])

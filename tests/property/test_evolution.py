@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skipstone.errors import InvalidInput, NotFound
-from skipstone.metadata.evolution import SchemaUpdate
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.schemas.evolution import SchemaUpdate
 from skipstone.metadata.types import (
     DATE,
     DOUBLE,

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.metadata_builder import START_MS, empty_table
 
-from skipstone.metadata.refs import MAIN, RefType, SnapshotRef
-from skipstone.metadata.retention import MAX_REF_AGE_MS, MAX_SNAPSHOT_AGE_MS, MIN_SNAPSHOTS_TO_KEEP, expiry_of
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.refs import MAIN, RefType, SnapshotRef
+from skipstone.metadata.tables.retention import MAX_REF_AGE_MS, MAX_SNAPSHOT_AGE_MS, MIN_SNAPSHOTS_TO_KEEP, expiry_of
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
 
 AGE = st.integers(1, 12)
 RULE = st.none() | AGE

@@ -16,22 +16,22 @@ from pyarrow import orc
 from tests.support.strategies import nullable, primitive_types, schemas, types
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.arrow_types import arrow_to_value, from_arrow_schema, to_arrow_schema, values_to_array
-from skipstone.metadata.avro_names import is_avro_name, sanitize_siblings
-from skipstone.metadata.avro_types import from_avro_schema, to_avro_schema
-from skipstone.metadata.fresh_ids import assign_fresh_ids, unnumbered
-from skipstone.metadata.name_mapping import (
+from skipstone.metadata.formats.arrow_types import arrow_to_value, from_arrow_schema, to_arrow_schema, values_to_array
+from skipstone.metadata.formats.avro_names import is_avro_name, sanitize_siblings
+from skipstone.metadata.formats.avro_types import from_avro_schema, to_avro_schema
+from skipstone.metadata.formats.orc_types import from_orc_schema, orc_write_schema
+from skipstone.metadata.formats.parquet_types import WRITE_OPTIONS, from_parquet_schema, parquet_write_schema
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.schemas.fresh_ids import assign_fresh_ids, unnumbered
+from skipstone.metadata.schemas.name_mapping import (
     apply_name_mapping,
     create_name_mapping,
     parse_name_mapping,
     serialize_name_mapping,
     update_name_mapping,
 )
-from skipstone.metadata.orc_types import from_orc_schema, orc_write_schema
-from skipstone.metadata.parquet_types import WRITE_OPTIONS, from_parquet_schema, parquet_write_schema
-from skipstone.metadata.schema import Schema
+from skipstone.metadata.schemas.user_schema import schema_of
 from skipstone.metadata.types import Field, ListType, MapType, StructType, Type, map_types, walk
-from skipstone.metadata.user_schema import schema_of
 
 ANY_PRIMITIVE = primitive_types(geo=True, variant=True)
 

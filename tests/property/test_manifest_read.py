@@ -14,7 +14,7 @@ from tests.support.manifest_files import MAPS, entry, manifest
 
 from skipstone.errors import SkipstoneError
 from skipstone.metadata.avro import reading
-from skipstone.metadata.manifest_read import METRIC_KINDS, read_manifest
+from skipstone.metadata.manifests.manifest_read import METRIC_KINDS, read_manifest
 
 IDS = st.sampled_from([1, 2, 3, 4, 70000])
 OTHER_IDS = st.integers(0, 300) | st.sampled_from([-1, 2**31 - 1, -(2**31), 65536])

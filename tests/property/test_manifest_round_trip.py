@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from tests.support import strategies
 
 from skipstone.errors import FormatViolation, Unsupported
-from skipstone.metadata.arrow_types import arrow_to_value, to_arrow_schema, values_to_array
 from skipstone.metadata.avro import decode, parse_container
 from skipstone.metadata.avro.encode import encode
-from skipstone.metadata.avro_types import to_avro_schema
-from skipstone.metadata.field_summaries import summarize
-from skipstone.metadata.inheritance import inherit
-from skipstone.metadata.manifest import (
+from skipstone.metadata.formats.arrow_types import arrow_to_value, to_arrow_schema, values_to_array
+from skipstone.metadata.formats.avro_types import to_avro_schema
+from skipstone.metadata.manifests.field_summaries import summarize
+from skipstone.metadata.manifests.inheritance import inherit
+from skipstone.metadata.manifests.manifest import (
     DataFile,
     EntryStatus,
     FieldSummary,
@@ -28,13 +28,13 @@ from skipstone.metadata.manifest import (
     ManifestEntry,
     ManifestFile,
 )
-from skipstone.metadata.manifest_list import read_manifest_list, write_manifest_list
-from skipstone.metadata.manifest_read import read_manifest
-from skipstone.metadata.manifest_rows import arrow_to_entries, entries_to_arrow
-from skipstone.metadata.manifest_write import write_manifest
-from skipstone.metadata.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.manifests.manifest_list import read_manifest_list, write_manifest_list
+from skipstone.metadata.manifests.manifest_read import read_manifest
+from skipstone.metadata.manifests.manifest_rows import arrow_to_entries, entries_to_arrow
+from skipstone.metadata.manifests.manifest_write import write_manifest
+from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.transforms import IdentityTransform
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.transforms import IdentityTransform
 from skipstone.metadata.types import Field, PrimitiveType, StructType
 from skipstone.metadata.values import serialize_value
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skipstone.metadata.manifest import FileContent
+from skipstone.metadata.manifests.manifest import FileContent
 from skipstone.plan.deletes import match_deletes
 from skipstone.plan.entries import partition_codes
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from tests.support.strategies import names, nullable, primitive_types, schemas, values
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.arrow_types import arrow_to_value, to_arrow_schema, values_to_array
-from skipstone.metadata.fresh_ids import unnumbered
-from skipstone.metadata.name_mapping import create_name_mapping
-from skipstone.metadata.projection import resolve
-from skipstone.metadata.projection_arrow import project_arrow
-from skipstone.metadata.promotion import promote_value
+from skipstone.metadata.formats.arrow_types import arrow_to_value, to_arrow_schema, values_to_array
+from skipstone.metadata.schemas.fresh_ids import unnumbered
+from skipstone.metadata.schemas.name_mapping import create_name_mapping
+from skipstone.metadata.schemas.projection import resolve
+from skipstone.metadata.schemas.projection_arrow import project_arrow
+from skipstone.metadata.schemas.promotion import promote_value
 from skipstone.metadata.types import (
     DATE,
     DOUBLE,

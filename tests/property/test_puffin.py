@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.frames import decompress
-from skipstone.metadata.puffin import PuffinWriter, footer_size, load_footer, parse_footer, read_blob
+from skipstone.metadata.blobs.frames import decompress
+from skipstone.metadata.blobs.puffin import PuffinWriter, footer_size, load_footer, parse_footer, read_blob
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -21,8 +21,8 @@ from tests.support.zone_predicates import some_bound_predicate, some_predicate
 from tests.support.zones import LEAVES, SCHEMA, TYPES, collect, column_facts, forgotten, garbage, some_batch
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.partitioning import PartitionField, PartitionSpec
-from skipstone.metadata.transforms import (
+from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.transforms import (
     DAY,
     HOUR,
     IDENTITY,

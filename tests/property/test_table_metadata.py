@@ -14,26 +14,28 @@ from tests.support.metadata_builder import START_MS, table
 from tests.support.strategies import names, primitive_types, schemas, strings, values
 
 from skipstone.errors import FormatViolation, SkipstoneError, Unsupported
-from skipstone.metadata import metadata_changes as changes
-from skipstone.metadata.encryption_keys import EncryptedKey
-from skipstone.metadata.history import ancestors_of
-from skipstone.metadata.new_table import new_table_metadata
-from skipstone.metadata.partitioning import PartitionField, PartitionSpec
-from skipstone.metadata.refs import MAIN, RefType, SnapshotRef, branch
+from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.sorting import NullOrder, SortDirection, SortField, SortOrder
+from skipstone.metadata.partitions.transforms import parse_transform
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.schema_json import schema_from_json, schema_to_json
-from skipstone.metadata.snapshot_ids import new_snapshot_id
-from skipstone.metadata.snapshots import Operation, Snapshot
-from skipstone.metadata.sorting import NullOrder, SortDirection, SortField, SortOrder
-from skipstone.metadata.statistics_files import BlobMetadata, PartitionStatisticsFile, StatisticsFile
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import (
+from skipstone.metadata.schemas.schema_json import schema_from_json, schema_to_json
+from skipstone.metadata.tables import metadata_changes as changes
+from skipstone.metadata.tables.encryption_keys import EncryptedKey
+from skipstone.metadata.tables.history import ancestors_of
+from skipstone.metadata.tables.new_table import new_table_metadata
+from skipstone.metadata.tables.refs import MAIN, RefType, SnapshotRef, branch
+from skipstone.metadata.tables.snapshot_ids import new_snapshot_id
+from skipstone.metadata.tables.snapshots import Operation, Snapshot
+from skipstone.metadata.tables.statistics_files import BlobMetadata, PartitionStatisticsFile, StatisticsFile
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import (
     parse_table_metadata,
     serialize_table_metadata,
     table_metadata_from_json,
     table_metadata_to_json,
 )
-from skipstone.metadata.transforms import parse_transform
+from skipstone.metadata.tables.upgrade import upgrade_format_version
+from skipstone.metadata.tables.validation import faults_of
 from skipstone.metadata.types import (
     Field,
     GeographyType,
@@ -43,8 +45,6 @@ from skipstone.metadata.types import (
     UnknownType,
     VariantType,
 )
-from skipstone.metadata.upgrade import upgrade_format_version
-from skipstone.metadata.validation import faults_of
 
 _NO_DEFAULT = UnknownType | VariantType | GeometryType | GeographyType
 _TRANSFORMS = ["identity", "bucket[16]", "truncate[4]", "year", "month", "day", "hour", "void"]

@@ -17,8 +17,8 @@ from tests.support.commits import Lake, data_files, live_files, vectors
 from skipstone.commit import Append, Change, Delete, Rejected, RemoveRef, RowDelta, SetRef, Timing
 from skipstone.errors import InvalidInput, SkipstoneError, Unsupported
 from skipstone.maintenance import CherryPick, ExpireSnapshots, FastForward, MoveRef, RollBack, expire_snapshots
-from skipstone.metadata.history import ancestors_of
-from skipstone.metadata.refs import branch, tag
+from skipstone.metadata.tables.history import ancestors_of
+from skipstone.metadata.tables.refs import branch, tag
 
 BRANCHES = st.sampled_from(["main", "dev"])
 PICK = st.integers(0, 1000)

@@ -14,13 +14,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.arrow_types import arrow_to_value, to_arrow_type, values_to_array
-from skipstone.metadata.civil import civil_from_days, days_from_civil
-from skipstone.metadata.decimals import from_unscaled, minimal_big_endian, unscaled
-from skipstone.metadata.hashing import hash_array, hash_rows, hash_value
-from skipstone.metadata.hashing_numba import hash_slices
-from skipstone.metadata.sorting import float_order_key, float_order_keys
-from skipstone.metadata.transforms import (
+from skipstone.metadata.formats.arrow_types import arrow_to_value, to_arrow_type, values_to_array
+from skipstone.metadata.partitions.hashing import hash_array, hash_rows, hash_value
+from skipstone.metadata.partitions.hashing_numba import hash_slices
+from skipstone.metadata.partitions.sorting import float_order_key, float_order_keys
+from skipstone.metadata.partitions.transforms import (
     DAY,
     HOUR,
     IDENTITY,
@@ -32,7 +30,7 @@ from skipstone.metadata.transforms import (
     TruncateTransform,
     parse_transform,
 )
-from skipstone.metadata.transforms_arrow import apply_arrow
+from skipstone.metadata.partitions.transforms_arrow import apply_arrow
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,
@@ -54,6 +52,8 @@ from skipstone.metadata.types import (
     PrimitiveType,
     Type,
 )
+from skipstone.metadata.values.civil import civil_from_days, days_from_civil
+from skipstone.metadata.values.decimals import from_unscaled, minimal_big_endian, unscaled
 
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1

@@ -16,9 +16,6 @@ from tests.support import strategies as some
 from tests.support.strategies import same
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.civil import civil_from_days, days_from_civil
-from skipstone.metadata.geo import GeoPoint, bounding_box, parse_wkb, serialize_wkb
-from skipstone.metadata.geo_wkt import format_wkt, parse_wkt
 from skipstone.metadata.types import (
     BINARY,
     DATE,
@@ -59,9 +56,12 @@ from skipstone.metadata.values import (
     value_from_json,
     value_to_json,
 )
-from skipstone.metadata.variant import parse_concatenated, parse_variant, serialize_variant
-from skipstone.metadata.variant_paths import format_path, parse_path
-from skipstone.metadata.variant_python import (
+from skipstone.metadata.values.civil import civil_from_days, days_from_civil
+from skipstone.metadata.values.geo import GeoPoint, bounding_box, parse_wkb, serialize_wkb
+from skipstone.metadata.values.geo_wkt import format_wkt, parse_wkt
+from skipstone.metadata.values.variant import parse_concatenated, parse_variant, serialize_variant
+from skipstone.metadata.values.variant_paths import format_path, parse_path
+from skipstone.metadata.values.variant_python import (
     variant_from_json,
     variant_from_python,
     variant_to_json,

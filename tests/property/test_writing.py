@@ -17,12 +17,10 @@ from tests.support.strategies import primitive_types, same, schemas, values
 from tests.support.written import read_values, stored
 
 from skipstone.errors import Unsupported
-from skipstone.metadata.arrow_types import to_arrow_schema, values_to_array
-from skipstone.metadata.manifest_rows import partition_values
-from skipstone.metadata.new_table import new_table_metadata
-from skipstone.metadata.partitioning import PartitionField, PartitionSpec, partition_key
-from skipstone.metadata.schema import Schema
-from skipstone.metadata.sorting import (
+from skipstone.metadata.formats.arrow_types import to_arrow_schema, values_to_array
+from skipstone.metadata.manifests.manifest_rows import partition_values
+from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec, partition_key
+from skipstone.metadata.partitions.sorting import (
     UNSORTED,
     NullOrder,
     SortDirection,
@@ -30,8 +28,7 @@ from skipstone.metadata.sorting import (
     SortOrder,
     float_order_key,
 )
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.transforms import (
+from skipstone.metadata.partitions.transforms import (
     BucketTransform,
     DayTransform,
     HourTransform,
@@ -40,6 +37,9 @@ from skipstone.metadata.transforms import (
     TruncateTransform,
     YearTransform,
 )
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.tables.new_table import new_table_metadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import (
     Field,
     GeographyType,

@@ -15,8 +15,8 @@ from tests.support.zone_predicates import some_bound_predicate
 from tests.support.zones import LEAVES, Batch, collect, forgotten, some_batch
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.field_summaries import summarize
-from skipstone.metadata.manifest import ManifestFile
+from skipstone.metadata.manifests.field_summaries import summarize
+from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.types import (
     BINARY,
     DoubleType,

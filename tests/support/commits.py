@@ -14,15 +14,15 @@ from skipstone.catalog.identifiers import Identifier
 from skipstone.catalog.protocol import LoadedTable
 from skipstone.commit import Change, Outcome, commit
 from skipstone.errors import AlreadyExists, CommitRejected, NotFound
-from skipstone.metadata.manifest import ENTRY_COLUMNS
-from skipstone.metadata.manifest_list import read_manifest_list
-from skipstone.metadata.manifest_read import read_manifest
-from skipstone.metadata.new_table import new_table_metadata
-from skipstone.metadata.partition_evolution import build_spec
+from skipstone.metadata.manifests.manifest import ENTRY_COLUMNS
+from skipstone.metadata.manifests.manifest_list import read_manifest_list
+from skipstone.metadata.manifests.manifest_read import read_manifest
+from skipstone.metadata.partitions.partition_evolution import build_spec
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata, serialize_table_metadata
+from skipstone.metadata.tables.new_table import new_table_metadata
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata, serialize_table_metadata
 from skipstone.metadata.types import LONG, STRING, Field
 from skipstone.metadata.values import serialize_bound
 from skipstone.storage.memory import MemoryStorage

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from skipstone.metadata.arrow_types import arrow_to_value, to_arrow_field
-from skipstone.metadata.geo import bounding_box
-from skipstone.metadata.parquet_types import to_parquet_schema
+from skipstone.metadata.formats.arrow_types import arrow_to_value, to_arrow_field
+from skipstone.metadata.formats.parquet_types import to_parquet_schema
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import (
     BinaryType,
@@ -26,6 +25,7 @@ from skipstone.metadata.types import (
     VariantType,
 )
 from skipstone.metadata.values import serialize_bound, truncate_lower, truncate_upper
+from skipstone.metadata.values.geo import bounding_box
 
 BOUND_WIDTH = 16
 

@@ -10,11 +10,11 @@ from typing import Any
 from tests.support.golden import RECORDED_ROOT, GoldenTable, golden_root
 
 from skipstone.metadata import reserved
-from skipstone.metadata.arrow_types import arrow_to_value
+from skipstone.metadata.formats.arrow_types import arrow_to_value
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 from skipstone.metadata.types import Field, StructType
 from skipstone.plan import plan_scan
 from skipstone.plan.entries import unified_type

@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from skipstone.metadata.arrow_types import arrow_to_value
-from skipstone.metadata.manifest import EntryStatus, FieldSummary, FileContent, ManifestFile
+from skipstone.metadata.formats.arrow_types import arrow_to_value
+from skipstone.metadata.manifests.manifest import EntryStatus, FieldSummary, FileContent, ManifestFile
 from skipstone.metadata.types import StructType
 from skipstone.metadata.values import value_to_json
 

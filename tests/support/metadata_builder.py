@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from skipstone.metadata.partitioning import PartitionField, PartitionSpec
-from skipstone.metadata.refs import branch, tag
+from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.sorting import NullOrder, SortDirection, SortField, SortOrder
+from skipstone.metadata.partitions.transforms import parse_transform
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.snapshots import MetadataLogEntry, Snapshot, SnapshotLogEntry
-from skipstone.metadata.sorting import NullOrder, SortDirection, SortField, SortOrder
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import table_metadata_to_json
-from skipstone.metadata.transforms import parse_transform
+from skipstone.metadata.tables.refs import branch, tag
+from skipstone.metadata.tables.snapshots import MetadataLogEntry, Snapshot, SnapshotLogEntry
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import table_metadata_to_json
 from skipstone.metadata.types import DATE, LONG, STRING, Field
 
 TABLE_UUID = uuid.UUID("9c12d441-03fe-4693-9a96-a0705ddf69c1")

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skipstone.metadata.parquet_types import from_parquet_schema
-from skipstone.metadata.partitioning import PartitionSpec
-from skipstone.metadata.projection import Projection, resolve
+from skipstone.metadata.formats.parquet_types import from_parquet_schema
+from skipstone.metadata.partitions.partitioning import PartitionSpec
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.schemas.projection import Projection, resolve
 from skipstone.predicate import FloatOrder, as_predicate, bind
 from skipstone.zones import ZoneMap
 from skipstone.zones.build import FileBytes, from_parquet_footer

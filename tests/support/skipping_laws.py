@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tests.support.zone_predicates import some_predicate
 from tests.support.zones import SCHEMA, Batch, Rows, collect, forgotten, loosened, some_batch
 
-from skipstone.metadata.transforms import HourTransform, TruncateTransform
+from skipstone.metadata.partitions.transforms import HourTransform, TruncateTransform
 from skipstone.predicate import FloatOrder, Predicate, bind, evaluate
 from skipstone.predicate.nodes import Transformed, leaves
 from skipstone.zones import Verdict, ZoneMap, judge

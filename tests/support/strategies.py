@@ -28,8 +28,6 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from skipstone.metadata.geo import PART_KINDS, Geometry, GeometryKind, GeoPoint, serialize_wkb
-from skipstone.metadata.iso import DAY_US
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import (
     BINARY,
@@ -77,8 +75,10 @@ from skipstone.metadata.types import (
     VariantType,
 )
 from skipstone.metadata.values import bound_type
-from skipstone.metadata.variant import VariantArray, VariantKind, VariantObject, VariantPrimitive, VariantValue
-from skipstone.metadata.variant_paths import format_path
+from skipstone.metadata.values.geo import PART_KINDS, Geometry, GeometryKind, GeoPoint, serialize_wkb
+from skipstone.metadata.values.iso import DAY_US
+from skipstone.metadata.values.variant import VariantArray, VariantKind, VariantObject, VariantPrimitive, VariantValue
+from skipstone.metadata.values.variant_paths import format_path
 
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.support.file_metrics import column_sizes_of, column_values, metrics_of
 
-from skipstone.metadata.arrow_types import arrow_to_value, to_arrow_field
-from skipstone.metadata.deletion_vector import write_deletion_vectors
-from skipstone.metadata.evolution import SchemaUpdate
-from skipstone.metadata.manifest import (
+from skipstone.metadata.blobs.deletion_vector import write_deletion_vectors
+from skipstone.metadata.formats.arrow_types import arrow_to_value, to_arrow_field
+from skipstone.metadata.formats.parquet_types import WRITE_OPTIONS, parquet_write_schema
+from skipstone.metadata.manifests.manifest import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -27,10 +27,15 @@ from skipstone.metadata.manifest import (
     ManifestEntry,
     ManifestFile,
 )
-from skipstone.metadata.manifest_list import read_manifest_list, write_manifest_list
-from skipstone.metadata.manifest_rows import entries_to_arrow
-from skipstone.metadata.manifest_write import write_manifest
-from skipstone.metadata.metadata_changes import (
+from skipstone.metadata.manifests.manifest_list import read_manifest_list, write_manifest_list
+from skipstone.metadata.manifests.manifest_rows import entries_to_arrow
+from skipstone.metadata.manifests.manifest_write import write_manifest
+from skipstone.metadata.partitions.partition_evolution import PartitionSpecUpdate, build_spec
+from skipstone.metadata.partitions.transforms_arrow import apply_arrow
+from skipstone.metadata.reserved import DELETE_FILE_PATH, DELETE_POS
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.schemas.evolution import SchemaUpdate
+from skipstone.metadata.tables.metadata_changes import (
     add_schema,
     add_snapshot,
     add_spec,
@@ -39,20 +44,15 @@ from skipstone.metadata.metadata_changes import (
     set_default_spec,
     set_ref,
 )
-from skipstone.metadata.new_table import new_table_metadata
-from skipstone.metadata.parquet_types import WRITE_OPTIONS, parquet_write_schema
-from skipstone.metadata.partition_evolution import PartitionSpecUpdate, build_spec
-from skipstone.metadata.refs import branch
-from skipstone.metadata.reserved import DELETE_FILE_PATH, DELETE_POS
-from skipstone.metadata.schema import Schema
-from skipstone.metadata.snapshot_ids import new_snapshot_id
-from skipstone.metadata.snapshots import Operation, Snapshot
-from skipstone.metadata.summary import SummaryCollector
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import serialize_table_metadata
-from skipstone.metadata.transforms_arrow import apply_arrow
+from skipstone.metadata.tables.new_table import new_table_metadata
+from skipstone.metadata.tables.refs import branch
+from skipstone.metadata.tables.snapshot_ids import new_snapshot_id
+from skipstone.metadata.tables.snapshots import Operation, Snapshot
+from skipstone.metadata.tables.summary import SummaryCollector
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import serialize_table_metadata
+from skipstone.metadata.tables.upgrade import upgrade_format_version
 from skipstone.metadata.types import Field, UnknownType
-from skipstone.metadata.upgrade import upgrade_format_version
 
 START_MS = 1_700_000_000_000
 

@@ -11,14 +11,14 @@ from typing import Any
 import pyarrow as pa
 from tests.support.golden import GoldenTable, local
 
-from skipstone.metadata.encryption import KeyManagement, decrypt_file, manifest_list_key_metadata
-from skipstone.metadata.manifest import ManifestFile
-from skipstone.metadata.manifest_list import read_manifest_list
-from skipstone.metadata.manifest_read import read_manifest
-from skipstone.metadata.partitioning import PartitionSpec
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata
+from skipstone.metadata.blobs.encryption import KeyManagement, decrypt_file, manifest_list_key_metadata
+from skipstone.metadata.manifests.manifest import ManifestFile
+from skipstone.metadata.manifests.manifest_list import read_manifest_list
+from skipstone.metadata.manifests.manifest_read import read_manifest
+from skipstone.metadata.partitions.partitioning import PartitionSpec
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 from skipstone.metadata.types import StructType
 
 

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from skipstone.metadata.arrow_types import arrow_to_value
 from skipstone.metadata.avro import parse_container
 from skipstone.metadata.avro.reading import decode
-from skipstone.metadata.avro_read_types import from_avro_schema
-from skipstone.metadata.orc_types import from_orc_schema
-from skipstone.metadata.parquet_types import from_parquet_schema
-from skipstone.metadata.projection import resolve
-from skipstone.metadata.projection_arrow import project_arrow
+from skipstone.metadata.formats.arrow_types import arrow_to_value
+from skipstone.metadata.formats.avro_read_types import from_avro_schema
+from skipstone.metadata.formats.orc_types import from_orc_schema
+from skipstone.metadata.formats.parquet_types import from_parquet_schema
+from skipstone.metadata.schemas.projection import resolve
+from skipstone.metadata.schemas.projection_arrow import project_arrow
 from skipstone.metadata.types import StructType
 from skipstone.storage.protocol import Storage
 

@@ -13,11 +13,11 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 from tests.support.zones import LEAVES, NAMES, SCHEMA, Batch, Row, Rows, is_nested, some_batch
 
-from skipstone.metadata.arrow_types import values_to_array
-from skipstone.metadata.orc_types import from_orc_schema, orc_write_schema
-from skipstone.metadata.parquet_types import WRITE_OPTIONS, from_parquet_schema, parquet_write_schema
-from skipstone.metadata.projection import Projection, resolve
+from skipstone.metadata.formats.arrow_types import values_to_array
+from skipstone.metadata.formats.orc_types import from_orc_schema, orc_write_schema
+from skipstone.metadata.formats.parquet_types import WRITE_OPTIONS, from_parquet_schema, parquet_write_schema
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.schemas.projection import Projection, resolve
 from skipstone.metadata.types import (
     BooleanType,
     GeographyType,

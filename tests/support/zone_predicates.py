@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.zones import LEAVES, NAMES, SCHEMA, VARIANT_KINDS, VARIANT_PATHS, Batch, some_value
 
-from skipstone.metadata.transforms import (
+from skipstone.metadata.partitions.transforms import (
     DAY,
     HOUR,
     IDENTITY,
@@ -42,8 +42,8 @@ from skipstone.metadata.types import (
     Value,
     VariantType,
 )
-from skipstone.metadata.variant import VariantPrimitive
-from skipstone.metadata.variant_paths import format_path
+from skipstone.metadata.values.variant import VariantPrimitive
+from skipstone.metadata.values.variant_paths import format_path
 from skipstone.predicate import bind
 from skipstone.predicate.literals import TypedLiteral
 from skipstone.predicate.nodes import (

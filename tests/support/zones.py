@@ -18,8 +18,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from skipstone.metadata.geo import Geometry, GeometryKind, GeoPoint, bounding_box, serialize_wkb
-from skipstone.metadata.iso import DAY_US
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import (
     BINARY,
@@ -59,8 +57,10 @@ from skipstone.metadata.types import (
     VariantType,
 )
 from skipstone.metadata.values import parse_bounds_array, serialize_bound, truncate_lower, truncate_upper
-from skipstone.metadata.variant import VariantArray, VariantKind, VariantObject, VariantPrimitive, VariantValue
-from skipstone.metadata.variant_paths import format_path
+from skipstone.metadata.values.geo import Geometry, GeometryKind, GeoPoint, bounding_box, serialize_wkb
+from skipstone.metadata.values.iso import DAY_US
+from skipstone.metadata.values.variant import VariantArray, VariantKind, VariantObject, VariantPrimitive, VariantValue
+from skipstone.metadata.values.variant_paths import format_path
 from skipstone.zones.zone_map import ColumnFacts, ZoneMap
 
 Row = dict[int, Value]

@@ -29,9 +29,9 @@ from skipstone.errors import (
     Unsupported,
     what_exists,
 )
-from skipstone.metadata.metadata_files import MetadataFileName, parse_metadata_file_name
-from skipstone.metadata.properties import METADATA_COMPRESSION, METADATA_PATH, property_value
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.metadata_files import MetadataFileName, parse_metadata_file_name
+from skipstone.metadata.tables.properties import METADATA_COMPRESSION, METADATA_PATH, property_value
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage.paths import absolute_location, canonical, join
 from skipstone.storage.protocol import Storage
 

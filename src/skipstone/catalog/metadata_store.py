@@ -14,10 +14,10 @@ from collections import OrderedDict
 from hashlib import blake2b
 
 from skipstone.errors import InvalidInput, NotFound
-from skipstone.metadata.metadata_files import MetadataFileName, parse_metadata_file_name
-from skipstone.metadata.properties import METADATA_COMPRESSION, METADATA_PATH, property_value
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata, serialize_table_metadata
+from skipstone.metadata.tables.metadata_files import MetadataFileName, parse_metadata_file_name
+from skipstone.metadata.tables.properties import METADATA_COMPRESSION, METADATA_PATH, property_value
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata, serialize_table_metadata
 from skipstone.storage.paths import join
 from skipstone.storage.protocol import Storage
 

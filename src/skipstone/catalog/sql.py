@@ -25,7 +25,7 @@ from skipstone.errors import (
     NotFound,
     what_exists,
 )
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage.paths import absolute_location
 from skipstone.storage.protocol import Storage
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from skipstone.errors import InvalidInput, NotFound
-from skipstone.metadata.metadata_files import parse_metadata_file_name
+from skipstone.metadata.tables.metadata_files import parse_metadata_file_name
 from skipstone.storage.paths import join
 from skipstone.storage.protocol import Storage
 

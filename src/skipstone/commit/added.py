@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.manifest import ENTRY_COLUMNS, TRACKING_COLUMNS, EntryStatus, ManifestContent
-from skipstone.metadata.manifest_rows import empty_partitions, partition_arrow_type
-from skipstone.metadata.partitioning import PartitionSpec
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import ENTRY_COLUMNS, TRACKING_COLUMNS, EntryStatus, ManifestContent
+from skipstone.metadata.manifests.manifest_rows import empty_partitions, partition_arrow_type
+from skipstone.metadata.partitions.partitioning import PartitionSpec
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
 from skipstone.plan.snapshot_manifests import partition_type_of
 

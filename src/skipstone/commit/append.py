@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from skipstone.commit.context import CommitContext
 from skipstone.commit.producer import Effect, Plan, SnapshotChange
 from skipstone.errors import InvalidInput
-from skipstone.metadata.snapshots import Operation
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.snapshots import Operation
+from skipstone.metadata.tables.table_metadata import TableMetadata
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

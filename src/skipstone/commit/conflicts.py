@@ -23,7 +23,7 @@ from skipstone.commit.matching import in_partitions, partition_keys
 from skipstone.commit.metrics import verdicts_of_entries
 from skipstone.commit.removal import RemovedFiles, referenced_files
 from skipstone.errors import InvalidInput
-from skipstone.metadata.manifest import FileContent
+from skipstone.metadata.manifests.manifest import FileContent
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Predicate
 from skipstone.zones.verdict import Verdict

@@ -14,8 +14,8 @@ from typing import Protocol
 
 from skipstone.commit.staging import Staging
 from skipstone.errors import CommitRejected
-from skipstone.metadata.manifest import ManifestFile
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import ManifestFile
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage.protocol import Storage
 
 

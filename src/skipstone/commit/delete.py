@@ -15,8 +15,8 @@ from skipstone.commit.context import CommitContext
 from skipstone.commit.producer import Effect, Plan, SnapshotChange
 from skipstone.commit.removal import Removal, delete_keys_of, partitions_of, paths_of
 from skipstone.commit.still_there import check_all_removed
-from skipstone.metadata.snapshots import Operation
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.snapshots import Operation
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.predicate.nodes import Predicate
 from skipstone.predicate.normalise import normalise
 

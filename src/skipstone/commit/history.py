@@ -21,11 +21,11 @@ from skipstone.commit.added import FileGroup
 from skipstone.commit.context import CommitContext
 from skipstone.commit.manifests import entries_of, integers, manifests_of, rows_at
 from skipstone.errors import NotFound
-from skipstone.metadata.history import snapshots_between
-from skipstone.metadata.manifest import EntryStatus, ManifestContent
-from skipstone.metadata.refs import MAIN
-from skipstone.metadata.snapshots import Operation, Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import EntryStatus, ManifestContent
+from skipstone.metadata.tables.history import snapshots_between
+from skipstone.metadata.tables.refs import MAIN
+from skipstone.metadata.tables.snapshots import Operation, Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
 
 
 def parent_of(metadata: TableMetadata, ref: str) -> Snapshot | None:

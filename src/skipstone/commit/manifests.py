@@ -17,12 +17,12 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from skipstone.metadata.inheritance import inherit
-from skipstone.metadata.manifest import ENTRY_COLUMNS, METRIC_COLUMNS, EntryStatus, ManifestFile
-from skipstone.metadata.manifest_read import read_manifest
-from skipstone.metadata.manifest_rows import partition_arrow_type
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.inheritance import inherit
+from skipstone.metadata.manifests.manifest import ENTRY_COLUMNS, METRIC_COLUMNS, EntryStatus, ManifestFile
+from skipstone.metadata.manifests.manifest_read import read_manifest
+from skipstone.metadata.manifests.manifest_rows import partition_arrow_type
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.snapshot_manifests import manifests_of as stored_manifests
 from skipstone.plan.snapshot_manifests import partition_type_of
 from skipstone.storage.protocol import Storage

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from skipstone.metadata.manifest import ManifestFile
-from skipstone.metadata.manifest_rows import partition_values
-from skipstone.metadata.partitioning import PartitionSpec, partition_key
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import ManifestFile
+from skipstone.metadata.manifests.manifest_rows import partition_values
+from skipstone.metadata.partitions.partitioning import PartitionSpec, partition_key
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import PrimitiveType, StructType, UnknownType
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Column, In, IsNan, IsNull, Predicate, and_, field_ids, or_

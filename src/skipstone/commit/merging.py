@@ -18,14 +18,14 @@ import pyarrow as pa
 from skipstone.commit.context import CommitContext
 from skipstone.commit.manifests import entries_of, integers, rows_at
 from skipstone.commit.writing import store_entries
-from skipstone.metadata.manifest import EntryStatus, ManifestContent, ManifestFile
-from skipstone.metadata.properties import (
+from skipstone.metadata.manifests.manifest import EntryStatus, ManifestContent, ManifestFile
+from skipstone.metadata.tables.properties import (
     MANIFEST_MERGE_ENABLED,
     MANIFEST_MIN_MERGE_COUNT,
     MANIFEST_TARGET_SIZE_BYTES,
     property_value,
 )
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 
 
 def merge_manifests(

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from skipstone.commit.matching import metric_ids, verdicts_of_files, verdicts_of_partitions
-from skipstone.metadata.manifest import ManifestContent
-from skipstone.metadata.partitioning import PartitionSpec
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import ManifestContent
+from skipstone.metadata.partitions.partitioning import PartitionSpec
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import PrimitiveType
 from skipstone.metadata.values import parse_bounds_array
 from skipstone.predicate.float_order import FloatOrder

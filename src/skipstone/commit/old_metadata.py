@@ -9,8 +9,8 @@ Spec: "Table Metadata Fields" (`metadata-log`).
 from __future__ import annotations
 
 from skipstone.errors import SkipstoneError
-from skipstone.metadata.properties import METADATA_DELETE_AFTER_COMMIT_ENABLED, property_value
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.properties import METADATA_DELETE_AFTER_COMMIT_ENABLED, property_value
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage.protocol import Storage
 
 

@@ -26,15 +26,15 @@ from skipstone.commit.merging import merge_manifests
 from skipstone.commit.removal import Remaining, Removal, remove_files
 from skipstone.commit.writing import store_entries
 from skipstone.errors import InvalidInput
-from skipstone.metadata.manifest import ManifestContent, ManifestFile
-from skipstone.metadata.manifest_list import write_manifest_list
-from skipstone.metadata.metadata_changes import add_snapshot, set_ref
-from skipstone.metadata.properties import PARTITION_SUMMARY_LIMIT, WAP_ENABLED, property_value
-from skipstone.metadata.refs import MAIN, branch
-from skipstone.metadata.snapshot_ids import new_snapshot_id
-from skipstone.metadata.snapshots import Operation, Snapshot
-from skipstone.metadata.summary import SummaryCollector
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
+from skipstone.metadata.manifests.manifest_list import write_manifest_list
+from skipstone.metadata.tables.metadata_changes import add_snapshot, set_ref
+from skipstone.metadata.tables.properties import PARTITION_SUMMARY_LIMIT, WAP_ENABLED, property_value
+from skipstone.metadata.tables.refs import MAIN, branch
+from skipstone.metadata.tables.snapshot_ids import new_snapshot_id
+from skipstone.metadata.tables.snapshots import Operation, Snapshot
+from skipstone.metadata.tables.summary import SummaryCollector
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.predicate.float_order import FloatOrder
 
 WAP_ID = "wap.id"

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from skipstone.commit.context import CommitContext
 from skipstone.errors import AlreadyExists
-from skipstone.metadata.metadata_changes import remove_ref, remove_snapshots, set_ref
-from skipstone.metadata.refs import SnapshotRef
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.metadata_changes import remove_ref, remove_snapshots, set_ref
+from skipstone.metadata.tables.refs import SnapshotRef
+from skipstone.metadata.tables.table_metadata import TableMetadata
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -32,10 +32,10 @@ from skipstone.commit.matching import (
 )
 from skipstone.commit.writing import store_entries
 from skipstone.errors import InvalidInput
-from skipstone.metadata.manifest import EntryStatus, FileContent, ManifestContent, ManifestFile
-from skipstone.metadata.partitioning import PartitionSpec
+from skipstone.metadata.manifests.manifest import EntryStatus, FileContent, ManifestContent, ManifestFile
+from skipstone.metadata.partitions.partitioning import PartitionSpec
 from skipstone.metadata.reserved import DELETE_FILE_PATH
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.snapshot_manifests import partition_type_of
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Predicate

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from skipstone.metadata.properties import (
+from skipstone.metadata.tables.properties import (
     COMMIT_MAX_RETRY_WAIT_MS,
     COMMIT_MIN_RETRY_WAIT_MS,
     COMMIT_NUM_RETRIES,

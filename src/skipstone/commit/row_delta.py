@@ -20,9 +20,9 @@ from skipstone.commit.producer import Effect, Plan, SnapshotChange
 from skipstone.commit.removal import Removal, delete_keys_of, partitions_of, paths_of, referenced_files
 from skipstone.commit.still_there import check_all_removed, check_one_vector_each
 from skipstone.errors import InvalidInput
-from skipstone.metadata.manifest import FileContent, ManifestContent
-from skipstone.metadata.snapshots import Operation
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import FileContent, ManifestContent
+from skipstone.metadata.tables.snapshots import Operation
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.predicate.nodes import Predicate
 from skipstone.predicate.normalise import normalise
 

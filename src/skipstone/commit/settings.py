@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from skipstone.commit.context import CommitContext
 from skipstone.errors import InvalidInput
-from skipstone.metadata.metadata_changes import (
+from skipstone.metadata.tables.metadata_changes import (
     remove_partition_statistics,
     remove_properties,
     remove_statistics,
@@ -19,10 +19,10 @@ from skipstone.metadata.metadata_changes import (
     set_properties,
     set_statistics,
 )
-from skipstone.metadata.properties import FORMAT_VERSION, check_properties
-from skipstone.metadata.statistics_files import PartitionStatisticsFile, StatisticsFile
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.upgrade import upgrade_format_version
+from skipstone.metadata.tables.properties import FORMAT_VERSION, check_properties
+from skipstone.metadata.tables.statistics_files import PartitionStatisticsFile, StatisticsFile
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.upgrade import upgrade_format_version
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

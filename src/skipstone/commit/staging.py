@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Hashable
 from typing import Any, TypeVar, cast
 
 from skipstone.catalog.metadata_store import metadata_directory
-from skipstone.metadata.manifest import ManifestFile
-from skipstone.metadata.manifest_write import WrittenManifest
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import ManifestFile
+from skipstone.metadata.manifests.manifest_write import WrittenManifest
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage.paths import join
 from skipstone.storage.protocol import Storage
 

@@ -15,8 +15,8 @@ from skipstone.commit.context import CommitContext
 from skipstone.commit.manifests import entries_of, is_live
 from skipstone.commit.removal import Remaining, Removal, missing_of
 from skipstone.errors import InvalidInput
-from skipstone.metadata.manifest import ManifestContent, ManifestFile
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
+from skipstone.metadata.tables.table_metadata import TableMetadata
 
 _VECTOR_COLUMNS = ("status", "referenced_data_file", "content_offset")
 

@@ -12,8 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from skipstone.commit.context import CommitContext
-from skipstone.metadata.evolution import SchemaUpdate
-from skipstone.metadata.metadata_changes import (
+from skipstone.metadata.partitions.partition_evolution import PartitionSpecUpdate
+from skipstone.metadata.partitions.sorting import SortOrder
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.schemas.evolution import SchemaUpdate
+from skipstone.metadata.schemas.name_mapping import (
+    NAME_MAPPING_PROPERTY,
+    parse_name_mapping,
+    serialize_name_mapping,
+    update_name_mapping,
+)
+from skipstone.metadata.tables.metadata_changes import (
     add_schema,
     add_sort_order,
     add_spec,
@@ -22,16 +31,7 @@ from skipstone.metadata.metadata_changes import (
     set_default_spec,
     set_properties,
 )
-from skipstone.metadata.name_mapping import (
-    NAME_MAPPING_PROPERTY,
-    parse_name_mapping,
-    serialize_name_mapping,
-    update_name_mapping,
-)
-from skipstone.metadata.partition_evolution import PartitionSpecUpdate
-from skipstone.metadata.schema import Schema
-from skipstone.metadata.sorting import SortOrder
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -19,9 +19,9 @@ from skipstone.commit.outcome import Committed, Outcome, Rejected, Unknown
 from skipstone.commit.retry import Retries, Timing, commit_policy, now_ms, status_check_policy
 from skipstone.commit.staging import Staging
 from skipstone.errors import CommitOutcomeUnknown, CommitRejected, InvalidInput, SkipstoneError
-from skipstone.metadata.metadata_changes import next_metadata
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata
+from skipstone.metadata.tables.metadata_changes import next_metadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 
 
 class Transaction:

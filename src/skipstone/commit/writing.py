@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from skipstone.commit.manifests import remember_entries
 from skipstone.commit.staging import Staging
-from skipstone.metadata.manifest import ManifestContent, ManifestFile
-from skipstone.metadata.manifest_write import WrittenManifest, write_manifest
-from skipstone.metadata.partitioning import PartitionSpec
-from skipstone.metadata.properties import MANIFEST_TARGET_SIZE_BYTES, property_value
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
+from skipstone.metadata.manifests.manifest_write import WrittenManifest, write_manifest
+from skipstone.metadata.partitions.partitioning import PartitionSpec
+from skipstone.metadata.tables.properties import MANIFEST_TARGET_SIZE_BYTES, property_value
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.snapshot_manifests import partition_type_of
 
 # So many entries tell how large a manifest of more will be.

@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow
 import pyarrow.compute
 
-from skipstone.metadata.manifest import ENTRY_COLUMNS, EntryStatus, ManifestFile
-from skipstone.metadata.manifest_read import read_manifest
-from skipstone.metadata.manifest_rows import partition_arrow_type
-from skipstone.metadata.partitioning import unified_partition_type
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import ENTRY_COLUMNS, EntryStatus, ManifestFile
+from skipstone.metadata.manifests.manifest_read import read_manifest
+from skipstone.metadata.manifests.manifest_rows import partition_arrow_type
+from skipstone.metadata.partitions.partitioning import unified_partition_type
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
 from skipstone.plan.entries import in_parallel, unify_partition
 from skipstone.plan.snapshot_manifests import partition_type_of, spec_of

@@ -16,8 +16,8 @@ import pyarrow.compute
 
 from skipstone.inspect.entries import read_entries, shown_partition_type
 from skipstone.inspect.readable_metrics import empty_metrics, measured_columns, readable_metrics
-from skipstone.metadata.manifest import ENTRY_COLUMNS, TRACKING_COLUMNS, ManifestFile
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import ENTRY_COLUMNS, TRACKING_COLUMNS, ManifestFile
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage.protocol import Storage
 
 pa: Any = pyarrow

@@ -13,9 +13,9 @@ from skipstone.errors import InvalidInput
 from skipstone.inspect import files, manifests, timeline
 from skipstone.inspect.partitions import partitions
 from skipstone.inspect.position_deletes import position_deletes
-from skipstone.metadata.manifest import ManifestContent, ManifestFile
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.snapshot_manifests import manifests_of
 from skipstone.storage.protocol import Storage
 

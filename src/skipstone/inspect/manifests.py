@@ -12,10 +12,10 @@ import pyarrow
 
 from skipstone.errors import FormatViolation
 from skipstone.inspect.timeline import table_of
-from skipstone.metadata.manifest import ManifestContent, ManifestFile
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.transforms import Transform
+from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
+from skipstone.metadata.partitions.transforms import Transform
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import PrimitiveType, Type
 from skipstone.metadata.values import parse_bound
 from skipstone.plan.entries import in_parallel

@@ -16,8 +16,8 @@ import pyarrow
 
 from skipstone.inspect.entries import read_entries, shown_partition_type, whole
 from skipstone.inspect.timeline import INSTANT, instant_us
-from skipstone.metadata.manifest import FileContent, ManifestFile
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import FileContent, ManifestFile
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import partition_codes
 from skipstone.storage.protocol import Storage
 

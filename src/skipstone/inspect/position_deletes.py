@@ -13,9 +13,9 @@ import pyarrow
 import pyarrow.compute
 
 from skipstone.inspect.entries import read_entries, shown_partition_type, whole
-from skipstone.metadata import deletion_vector
-from skipstone.metadata.manifest import FileContent, ManifestContent, ManifestFile
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.blobs import deletion_vector
+from skipstone.metadata.manifests.manifest import FileContent, ManifestContent, ManifestFile
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.read.position_deletes import read_pairs
 from skipstone.storage.protocol import Storage
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import pyarrow
 
-from skipstone.metadata.history import ancestors_of
-from skipstone.metadata.snapshots import OPERATION
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.history import ancestors_of
+from skipstone.metadata.tables.snapshots import OPERATION
+from skipstone.metadata.tables.table_metadata import TableMetadata
 
 pa: Any = pyarrow
 

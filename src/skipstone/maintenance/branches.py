@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from skipstone.commit.context import CommitContext
 from skipstone.commit.refs import require_same_ref
 from skipstone.errors import AlreadyExists, InvalidInput, NotFound
-from skipstone.metadata.history import ancestors_of, is_ancestor
-from skipstone.metadata.metadata_changes import remove_ref, set_ref
-from skipstone.metadata.refs import MAIN, SnapshotRef, branch
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.history import ancestors_of, is_ancestor
+from skipstone.metadata.tables.metadata_changes import remove_ref, set_ref
+from skipstone.metadata.tables.refs import MAIN, SnapshotRef, branch
+from skipstone.metadata.tables.table_metadata import TableMetadata
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -17,10 +17,10 @@ from skipstone.commit.retry import Timing
 from skipstone.commit.transaction import Transaction
 from skipstone.errors import InvalidInput, SkipstoneError, Unsupported
 from skipstone.maintenance.garbage import Garbage, delete_garbage, garbage_of
-from skipstone.metadata.metadata_changes import remove_snapshots
-from skipstone.metadata.properties import GC_ENABLED, property_value
-from skipstone.metadata.retention import Expiry, expiry_of
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.metadata_changes import remove_snapshots
+from skipstone.metadata.tables.properties import GC_ENABLED, property_value
+from skipstone.metadata.tables.retention import Expiry, expiry_of
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage.protocol import Storage
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 
 from skipstone.errors import SkipstoneError
 from skipstone.maintenance.reachable import list_paths, live_files, manifests_by_path, statistics_paths
-from skipstone.metadata.manifest import FileContent
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import FileContent
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage.protocol import Storage
 
 

@@ -20,9 +20,9 @@ from skipstone.catalog.versions import VERSION_HINT
 from skipstone.errors import InvalidInput, NotFound
 from skipstone.maintenance.expire import check_deletable
 from skipstone.maintenance.reachable import list_paths, live_files, manifests_by_path, statistics_paths
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 from skipstone.storage.paths import FILE, join, local_path, scheme_of, split_authority
 from skipstone.storage.protocol import FileInfo, Storage
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from skipstone.maintenance.reachable import list_paths, live_files, manifests_by_path, statistics_paths
-from skipstone.metadata.properties import GC_ENABLED, property_value
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.properties import GC_ENABLED, property_value
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage.protocol import Storage
 
 

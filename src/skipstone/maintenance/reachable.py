@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from skipstone.commit.manifests import entries_of, is_live, manifests_of
 from skipstone.errors import InvalidInput, NotFound
-from skipstone.metadata.manifest import ManifestFile
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.manifests.manifest import ManifestFile
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import in_parallel
 from skipstone.storage.paths import canonical
 from skipstone.storage.protocol import Storage

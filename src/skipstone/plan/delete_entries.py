@@ -14,10 +14,10 @@ import numpy.typing as npt
 import pyarrow
 import pyarrow.compute
 
-from skipstone.metadata.manifest import ManifestContent, ManifestFile
+from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
 from skipstone.metadata.reserved import DELETE_FILE_PATH
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import DELETE_COLUMNS, empty_entries, read_live_entries
 from skipstone.plan.snapshot_manifests import prune_manifests, spec_of
 from skipstone.predicate.float_order import FloatOrder

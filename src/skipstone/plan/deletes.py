@@ -22,7 +22,7 @@ import pyarrow
 import pyarrow.compute
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.manifest import FileContent
+from skipstone.metadata.manifests.manifest import FileContent
 from skipstone.metadata.reserved import DELETE_FILE_PATH
 from skipstone.plan.overlap import columns_may_meet
 

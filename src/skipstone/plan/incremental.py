@@ -12,11 +12,11 @@ import pyarrow
 import pyarrow.compute
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.history import snapshots_between
-from skipstone.metadata.manifest import EntryStatus, ManifestContent
+from skipstone.metadata.manifests.manifest import EntryStatus, ManifestContent
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.snapshots import Operation
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.history import snapshots_between
+from skipstone.metadata.tables.snapshots import Operation
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.delete_entries import no_deletes
 from skipstone.plan.entries import FILE_COLUMNS, read_live_entries
 from skipstone.plan.scan import ScanPlan, finish

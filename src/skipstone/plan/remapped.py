@@ -9,8 +9,8 @@ Spec: "Column Projection", "Name Mapping Serialization".
 
 from __future__ import annotations
 
-from skipstone.metadata.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.schemas.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
+from skipstone.metadata.tables.table_metadata import TableMetadata
 
 
 def remapped_ids(metadata: TableMetadata) -> set[int]:

@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow
 import pyarrow.compute
 
-from skipstone.metadata.arrow_types import arrow_to_value
-from skipstone.metadata.manifest import ManifestContent
+from skipstone.metadata.formats.arrow_types import arrow_to_value
+from skipstone.metadata.manifests.manifest import ManifestContent
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import Value
 from skipstone.plan.delete_entries import read_deletes
 from skipstone.plan.deletes import match_deletes

@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from skipstone.errors import FormatViolation, Unsupported
-from skipstone.metadata.manifest import ManifestFile
-from skipstone.metadata.manifest_list import embedded_manifests, read_manifest_list
-from skipstone.metadata.manifest_read import read_manifest_header
-from skipstone.metadata.partitioning import PartitionSpec
+from skipstone.metadata.manifests.manifest import ManifestFile
+from skipstone.metadata.manifests.manifest_list import embedded_manifests, read_manifest_list
+from skipstone.metadata.manifests.manifest_read import read_manifest_header
+from skipstone.metadata.partitions.partitioning import PartitionSpec
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.snapshots import Snapshot
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Predicate

@@ -12,12 +12,12 @@ import pyarrow
 import pyarrow.compute
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.arrow_convert import convert_array, decoded
-from skipstone.metadata.arrow_types import FIELD_ID_KEY, arrow_to_value, values_to_array
-from skipstone.metadata.transforms import Transform
-from skipstone.metadata.transforms_arrow import apply_arrow
+from skipstone.metadata.formats.arrow_convert import convert_array, decoded
+from skipstone.metadata.formats.arrow_types import FIELD_ID_KEY, arrow_to_value, values_to_array
+from skipstone.metadata.partitions.transforms import Transform
+from skipstone.metadata.partitions.transforms_arrow import apply_arrow
 from skipstone.metadata.types import PrimitiveType, Value
-from skipstone.metadata.variant import parse_variant
+from skipstone.metadata.values.variant import parse_variant
 from skipstone.predicate.arrow_values import Array
 from skipstone.predicate.nodes import Column, Term, Transformed, VariantGet, WholeType, term_type
 from skipstone.predicate.variant_terms import get_path

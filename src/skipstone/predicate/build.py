@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.transforms import (
+from skipstone.metadata.partitions.transforms import (
     DAY,
     HOUR,
     MONTH,

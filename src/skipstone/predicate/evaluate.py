@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from skipstone.metadata.geo import bounding_box
 from skipstone.metadata.types import Value
+from skipstone.metadata.values.geo import bounding_box
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.like import like_regex
 from skipstone.predicate.nodes import (

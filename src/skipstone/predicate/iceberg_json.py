@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeGuard
 
 from skipstone.errors import InvalidInput, Unsupported
-from skipstone.metadata.transforms import UnknownTransform, parse_transform
+from skipstone.metadata.partitions.transforms import UnknownTransform, parse_transform
 from skipstone.metadata.types import BinaryType, FixedType, PrimitiveType
 from skipstone.metadata.values import value_to_json
 from skipstone.predicate.literals import JsonLiteral, TypedLiteral

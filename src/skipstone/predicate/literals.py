@@ -19,7 +19,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from skipstone.errors import InvalidInput, SkipstoneError
-from skipstone.metadata import iso
 from skipstone.metadata.types import (
     BinaryType,
     BooleanType,
@@ -40,7 +39,7 @@ from skipstone.metadata.types import (
     UuidType,
     Value,
 )
-from skipstone.metadata.values import display, from_python, value_from_json
+from skipstone.metadata.values import display, from_python, iso, value_from_json
 
 DAY_NANOS: Final = 86_400_000_000_000
 # Beyond this, neighbouring longs share a double: a comparison through double is no longer exact.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
 
-from skipstone.metadata.transforms import Transform
+from skipstone.metadata.partitions.transforms import Transform
 from skipstone.metadata.types import PrimitiveType, Type, Value
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.variant_paths import format_path
+from skipstone.metadata.values.variant_paths import format_path
 
 _STEP: Final = re.compile(r"""\.(?P<plain>[^.\['"\]]+)|\[(?P<quote>['"])(?P<quoted>(?:(?!(?P=quote)).)*)(?P=quote)\]""")
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from skipstone.metadata.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.transforms import IdentityTransform, UnknownTransform, VoidTransform
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.transforms import IdentityTransform, UnknownTransform, VoidTransform
 from skipstone.metadata.types import PrimitiveType, Value
 from skipstone.predicate.evaluate import evaluate
 from skipstone.predicate.float_order import FloatOrder

@@ -16,8 +16,7 @@ from dataclasses import replace
 from decimal import Context, Decimal
 from typing import Any, Final
 
-from skipstone.metadata.civil import days_from_civil
-from skipstone.metadata.transforms import (
+from skipstone.metadata.partitions.transforms import (
     DayTransform,
     HourTransform,
     MonthTransform,
@@ -37,6 +36,7 @@ from skipstone.metadata.types import (
     Type,
     Value,
 )
+from skipstone.metadata.values.civil import days_from_civil
 from skipstone.predicate.like import literal_prefix
 from skipstone.predicate.nodes import (
     FALSE,

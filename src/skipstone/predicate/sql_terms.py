@@ -14,7 +14,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from skipstone.errors import Unsupported
-from skipstone.metadata.transforms import (
+from skipstone.metadata.partitions.transforms import (
     DAY,
     HOUR,
     MONTH,

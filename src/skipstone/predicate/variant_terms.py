@@ -28,8 +28,8 @@ from skipstone.metadata.types import (
     UuidType,
     Value,
 )
-from skipstone.metadata.variant import VariantKind, VariantObject, VariantPrimitive, VariantValue
-from skipstone.metadata.variant_paths import parse_path
+from skipstone.metadata.values.variant import VariantKind, VariantObject, VariantPrimitive, VariantValue
+from skipstone.metadata.values.variant_paths import parse_path
 
 # Python rounds to 28 digits unless told otherwise; decimals have 38, and scaling adds as many.
 _WIDE: Final = Context(prec=100)

@@ -13,7 +13,7 @@ import pyarrow
 
 from skipstone.metadata.avro.container import Block, parse_container
 from skipstone.metadata.avro.reading import decode
-from skipstone.metadata.avro_read_types import from_avro_schema
+from skipstone.metadata.formats.avro_read_types import from_avro_schema
 from skipstone.predicate.nodes import TRUE
 from skipstone.read.opened import BATCH_BYTES, BATCH_ROWS_MAX, Batches, PlacedBatch, Question, Stretch, rows_only
 from skipstone.storage.protocol import Storage

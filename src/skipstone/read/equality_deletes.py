@@ -16,9 +16,9 @@ import pyarrow
 import pyarrow.compute
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.arrow_types import to_arrow_type
+from skipstone.metadata.formats.arrow_types import to_arrow_type
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import Field, PrimitiveType, StructType
 from skipstone.plan.scan import ScanPlan
 from skipstone.predicate.arrow_columns import TermValues, column_paths

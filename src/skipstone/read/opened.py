@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.projection import Projection
+from skipstone.metadata.schemas.projection import Projection
 from skipstone.metadata.types import StructType
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import TRUE, Predicate

@@ -14,7 +14,7 @@ import pyarrow
 import pyarrow.orc
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.orc_types import from_orc_schema
+from skipstone.metadata.formats.orc_types import from_orc_schema
 from skipstone.predicate.nodes import TRUE, field_ids
 from skipstone.read.opened import BATCH_ROWS_MAX, Batches, PlacedBatch, Question, Stretch, cut, damaged, rows_only
 from skipstone.read.orc_columns import OrcColumns

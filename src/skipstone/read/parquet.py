@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow
 import pyarrow.parquet
 
-from skipstone.metadata.parquet_types import from_parquet_schema
+from skipstone.metadata.formats.parquet_types import from_parquet_schema
 from skipstone.predicate.nodes import TRUE, field_ids
 from skipstone.read.opened import Batches, PlacedBatch, Question, Stretch, batch_rows, cut, damaged, rows_only
 from skipstone.storage.protocol import Storage

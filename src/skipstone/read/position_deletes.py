@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow
 
-from skipstone.metadata import deletion_vector
+from skipstone.metadata.blobs import deletion_vector
 from skipstone.metadata.reserved import DELETE_FILE_PATH, DELETE_POS
 from skipstone.metadata.types import StructType
 from skipstone.plan.scan import ScanPlan

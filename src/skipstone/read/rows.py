@@ -20,11 +20,11 @@ import pyarrow
 import pyarrow.compute
 
 from skipstone.errors import Unsupported
-from skipstone.metadata.manifest import FileContent
-from skipstone.metadata.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
-from skipstone.metadata.projection import Projection, resolve
-from skipstone.metadata.projection_arrow import project_arrow
+from skipstone.metadata.manifests.manifest import FileContent
 from skipstone.metadata.reserved import DELETED
+from skipstone.metadata.schemas.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
+from skipstone.metadata.schemas.projection import Projection, resolve
+from skipstone.metadata.schemas.projection_arrow import project_arrow
 from skipstone.metadata.types import Field, StructType
 from skipstone.plan.scan import ScanPlan
 from skipstone.plan.tasks import split

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from skipstone.metadata.name_mapping import NameMapping
-from skipstone.metadata.projection import resolve
-from skipstone.metadata.projection_arrow import project_arrow
+from skipstone.metadata.schemas.name_mapping import NameMapping
+from skipstone.metadata.schemas.projection import resolve
+from skipstone.metadata.schemas.projection_arrow import project_arrow
 from skipstone.metadata.types import StructType
 from skipstone.read.formats import open_file
 from skipstone.read.opened import Question

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from skipstone.errors import InvalidInput, Unsupported
-from skipstone.metadata.property_kinds import parse_boolean
+from skipstone.metadata.tables.property_kinds import parse_boolean
 from skipstone.storage.arrow_fs import ArrowStorage
 from skipstone.storage.local import LocalStorage
 from skipstone.storage.memory import SHARED

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from skipstone.errors import Unsupported
 from skipstone.metadata.avro.encode import SYNC_BYTES, Codec, encode
-from skipstone.metadata.avro_types import to_avro_schema
+from skipstone.metadata.formats.avro_types import to_avro_schema
 from skipstone.metadata.types import Field, ListType, StructType, Type, UnknownType, walk
 from skipstone.write.file_writer import FileFacts
 from skipstone.write.metrics import MetricsCollector, MetricsPlan

@@ -18,15 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skipstone.errors import InvalidInput, what_exists
-from skipstone.metadata.arrow_convert import decoded
-from skipstone.metadata.arrow_types import (
+from skipstone.metadata.formats.arrow_convert import decoded
+from skipstone.metadata.formats.arrow_types import (
     VARIANT_STORAGE,
     constant_array,
     nested_array,
     struct_array,
     to_arrow_type,
 )
-from skipstone.metadata.defaults import MISSING, merge_missing
+from skipstone.metadata.schemas.defaults import MISSING, merge_missing
 from skipstone.metadata.types import (
     DateType,
     DecimalType,

@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 from skipstone.errors import InvalidInput, NotFound
-from skipstone.metadata.deletion_vector import Positions, bitmap_of
-from skipstone.metadata.manifest import DataFile
-from skipstone.metadata.manifest_rows import partition_values
-from skipstone.metadata.partitioning import partition_key, unified_partition_type
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.blobs.deletion_vector import Positions, bitmap_of
+from skipstone.metadata.manifests.manifest import DataFile
+from skipstone.metadata.manifests.manifest_rows import partition_values
+from skipstone.metadata.partitions.partitioning import partition_key, unified_partition_type
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import Field, StructType
 from skipstone.write.files import added_files
 

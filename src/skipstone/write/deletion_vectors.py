@@ -13,10 +13,10 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.deletion_vector import Positions, bitmap_of
-from skipstone.metadata.deletion_vector import write_deletion_vectors as encode_vectors
-from skipstone.metadata.manifest import DataFile, FileContent
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.blobs.deletion_vector import Positions, bitmap_of
+from skipstone.metadata.blobs.deletion_vector import write_deletion_vectors as encode_vectors
+from skipstone.metadata.manifests.manifest import DataFile, FileContent
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
 from skipstone.storage.protocol import Storage
 from skipstone.write.delete_targets import DeleteTargets

@@ -13,12 +13,12 @@ from collections.abc import Hashable, Sequence
 import pyarrow as pa
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.arrow_types import to_arrow_schema
-from skipstone.metadata.manifest import FileContent
-from skipstone.metadata.partitioning import PartitionSpec
+from skipstone.metadata.formats.arrow_types import to_arrow_schema
+from skipstone.metadata.manifests.manifest import FileContent
+from skipstone.metadata.partitions.partitioning import PartitionSpec
+from skipstone.metadata.partitions.sorting import UNSORTED_ORDER_ID
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.sorting import UNSORTED_ORDER_ID
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import DoubleType, FloatType, PrimitiveType
 from skipstone.storage.protocol import Storage
 from skipstone.write.conform import check_columns, conform_batch

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from skipstone.metadata.manifest import ENTRY_COLUMNS, METRIC_COLUMNS, TRACKING_COLUMNS, DataFile
-from skipstone.metadata.manifest_rows import partitions_to_arrow
+from skipstone.metadata.manifests.manifest import ENTRY_COLUMNS, METRIC_COLUMNS, TRACKING_COLUMNS, DataFile
+from skipstone.metadata.manifests.manifest_rows import partitions_to_arrow
 from skipstone.metadata.types import StructType
 
 SPEC_ID = "spec_id"

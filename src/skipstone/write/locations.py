@@ -14,14 +14,14 @@ import uuid
 from collections.abc import Mapping
 from typing import Final
 
-from skipstone.metadata.hashing import hash_bytes
-from skipstone.metadata.properties import (
+from skipstone.metadata.partitions.hashing import hash_bytes
+from skipstone.metadata.tables.properties import (
     DATA_PATH,
     OBJECT_STORE_ENABLED,
     OBJECT_STORE_PARTITIONED_PATHS,
     property_value,
 )
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 
 # Twenty bits of the name's hash as three directories of four and one of eight.
 _ENTROPY_BITS: Final = 20

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skipstone.metadata.arrow_types import arrow_to_value
-from skipstone.metadata.properties import MetricsMode
-from skipstone.metadata.sorting import float_order_keys
+from skipstone.metadata.formats.arrow_types import arrow_to_value
+from skipstone.metadata.partitions.sorting import float_order_keys
+from skipstone.metadata.tables.properties import MetricsMode
 from skipstone.metadata.types import (
     BinaryType,
     DoubleType,

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from skipstone.metadata.properties import (
+from skipstone.metadata.partitions.sorting import SortOrder
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.tables.properties import (
     METRICS_COLUMN,
     METRICS_DEFAULT,
     METRICS_MAX_INFERRED_COLUMNS,
     MetricsMode,
     property_value,
 )
-from skipstone.metadata.schema import Schema
-from skipstone.metadata.sorting import SortOrder
 from skipstone.metadata.types import Field, PrimitiveType, StructType, Type, children
 
 FULL: Final = MetricsMode(kind="full")

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.orc as po
 
 from skipstone.errors import Unsupported
-from skipstone.metadata.orc_types import orc_write_schema
+from skipstone.metadata.formats.orc_types import orc_write_schema
 from skipstone.metadata.types import StructType
 from skipstone.write.file_writer import FileFacts
 from skipstone.write.metrics import MetricsCollector, MetricsPlan

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from skipstone.metadata.parquet_types import WRITE_OPTIONS, parquet_write_schema, to_parquet_schema
+from skipstone.metadata.formats.parquet_types import WRITE_OPTIONS, parquet_write_schema, to_parquet_schema
 from skipstone.metadata.types import BinaryType, GeographyType, GeometryType, StringType, StructType
 from skipstone.write.file_writer import FileFacts
 from skipstone.write.metrics import (

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from skipstone.metadata.decimals import from_unscaled
-from skipstone.metadata.geo import GeoPoint
 from skipstone.metadata.types import (
     DecimalType,
     GeographyType,
@@ -25,6 +23,8 @@ from skipstone.metadata.types import (
     Value,
 )
 from skipstone.metadata.values import serialize_bound
+from skipstone.metadata.values.decimals import from_unscaled
+from skipstone.metadata.values.geo import GeoPoint
 from skipstone.write.metrics import FileMetrics, MetricsPlan, TrackedColumn, bound_bytes, is_float, merged
 
 

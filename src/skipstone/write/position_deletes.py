@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.arrow_types import to_arrow_schema
-from skipstone.metadata.deletion_vector import Positions, positions_of
-from skipstone.metadata.manifest import DataFile, FileContent
-from skipstone.metadata.properties import DELETE_GRANULARITY, property_value
+from skipstone.metadata.blobs.deletion_vector import Positions, positions_of
+from skipstone.metadata.formats.arrow_types import to_arrow_schema
+from skipstone.metadata.manifests.manifest import DataFile, FileContent
 from skipstone.metadata.reserved import DELETE_FILE_PATH, DELETE_POS
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.properties import DELETE_GRANULARITY, property_value
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
 from skipstone.storage.protocol import Storage
 from skipstone.write.delete_targets import DeleteTargets

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skipstone.errors import Unsupported
-from skipstone.metadata.arrow_types import nested_array, struct_array
+from skipstone.metadata.formats.arrow_types import nested_array, struct_array
 from skipstone.metadata.types import Field, ListType, MapType, StructType, Type, UnknownType, walk
 
 _compute: Any = pc

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skipstone.errors import Unsupported
-from skipstone.metadata.manifest import DataFile, FileContent
+from skipstone.metadata.manifests.manifest import DataFile, FileContent
 from skipstone.metadata.types import StructType
 from skipstone.storage.protocol import Storage
 from skipstone.write.avro import AvroFileWriter

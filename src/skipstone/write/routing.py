@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skipstone.metadata.arrow_types import arrow_to_value
-from skipstone.metadata.partitioning import PartitionSpec, partition_key
+from skipstone.metadata.formats.arrow_types import arrow_to_value
+from skipstone.metadata.partitions.partitioning import PartitionSpec, partition_key
+from skipstone.metadata.partitions.transforms_arrow import apply_arrow
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.transforms_arrow import apply_arrow
 from skipstone.metadata.types import DoubleType, FloatType, StructType, Type, UuidType, Value
 
 _compute: Any = pc

@@ -19,12 +19,12 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.arrow_types import to_arrow_schema
-from skipstone.metadata.partitioning import PartitionSpec
+from skipstone.metadata.formats.arrow_types import to_arrow_schema
+from skipstone.metadata.partitions.partitioning import PartitionSpec
+from skipstone.metadata.partitions.sorting import UNSORTED, SortOrder
 from skipstone.metadata.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.sorting import UNSORTED, SortOrder
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import Field, StructType
 from skipstone.storage.protocol import Storage
 from skipstone.write.conform import check_columns, conform_batch

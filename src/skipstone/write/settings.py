@@ -12,9 +12,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata import properties as p
-from skipstone.metadata.properties import column_property, property_value
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.tables import properties as p
+from skipstone.metadata.tables.properties import column_property, property_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

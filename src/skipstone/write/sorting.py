@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skipstone.errors import Unsupported
+from skipstone.metadata.partitions.sorting import NullOrder, SortDirection, SortOrder, float_order_keys
+from skipstone.metadata.partitions.transforms import UnknownTransform, VoidTransform
+from skipstone.metadata.partitions.transforms_arrow import apply_arrow
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.sorting import NullOrder, SortDirection, SortOrder, float_order_keys
-from skipstone.metadata.transforms import UnknownTransform, VoidTransform
-from skipstone.metadata.transforms_arrow import apply_arrow
 from skipstone.metadata.types import DoubleType, FloatType, StructType
 from skipstone.write.routing import source_column
 

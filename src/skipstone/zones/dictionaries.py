@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.arrow_types import arrow_to_value
+from skipstone.metadata.formats.arrow_types import arrow_to_value
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Column, Like, NotLike, Predicate, leaves
 from skipstone.predicate.one_term import matches_value, only_term

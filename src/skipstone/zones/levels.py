@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.partitioning import PartitionSpec
-from skipstone.metadata.projection import Projection
+from skipstone.metadata.partitions.partitioning import PartitionSpec
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.schemas.projection import Projection
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Predicate, field_ids
 from skipstone.predicate.project import project_inclusive, project_strict

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from skipstone.errors import InvalidInput, SkipstoneError
-from skipstone.metadata.geo import GeoPoint
-from skipstone.metadata.transforms import IdentityTransform, Transform, UnknownTransform, VoidTransform
+from skipstone.metadata.partitions.transforms import IdentityTransform, Transform, UnknownTransform, VoidTransform
 from skipstone.metadata.types import (
     VARIANT,
     DateType,
@@ -33,6 +32,7 @@ from skipstone.metadata.types import (
     VariantType,
 )
 from skipstone.metadata.values import check_value, parse_bound
+from skipstone.metadata.values.geo import GeoPoint
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.like import literal_prefix
 from skipstone.predicate.nodes import (

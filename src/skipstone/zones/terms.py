@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from skipstone.metadata.transforms import (
+from skipstone.metadata.partitions.transforms import (
     HourTransform,
     IdentityTransform,
     Transform,
@@ -20,7 +20,7 @@ from skipstone.metadata.transforms import (
     VoidTransform,
     units_per_hour,
 )
-from skipstone.metadata.transforms_arrow import apply_arrow
+from skipstone.metadata.partitions.transforms_arrow import apply_arrow
 from skipstone.metadata.types import DecimalType, IntType, LongType, PrimitiveType, Value
 from skipstone.metadata.values import bound_type
 from skipstone.predicate.arrow_values import comparable, literal_scalar

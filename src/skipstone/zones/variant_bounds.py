@@ -10,7 +10,7 @@ from __future__ import annotations
 from skipstone.errors import SkipstoneError
 from skipstone.metadata.types import PrimitiveType
 from skipstone.metadata.values import parse_bounds_array, serialize_bound
-from skipstone.metadata.variant import VariantObject, VariantPrimitive, parse_concatenated
+from skipstone.metadata.values.variant import VariantObject, VariantPrimitive, parse_concatenated
 from skipstone.predicate.variant_terms import as_primitive
 from skipstone.zones.arrow import Array, pa
 

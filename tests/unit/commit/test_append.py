@@ -7,7 +7,7 @@ from tests.support.commits import Lake, data_files, entries, equality_deletes, j
 
 from skipstone.commit import Append, Committed, SetRef, UpdateSpec, UpgradeFormat
 from skipstone.errors import InvalidInput
-from skipstone.metadata.refs import tag
+from skipstone.metadata.tables.refs import tag
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from skipstone.commit import (
     RowDelta,
     SetRef,
 )
-from skipstone.metadata.refs import branch
+from skipstone.metadata.tables.refs import branch
 from skipstone.predicate import as_predicate, bind
 
 

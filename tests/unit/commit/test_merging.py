@@ -10,9 +10,9 @@ from tests.support.commits import Lake, data_files, entries, vectors
 
 from skipstone.commit import Append, Delete, RowDelta, UpdateSpec
 from skipstone.commit.manifests import entries_of, is_remembered
-from skipstone.metadata.manifest import METRIC_COLUMNS
-from skipstone.metadata.manifest_list import read_manifest_list
-from skipstone.metadata.manifest_read import read_manifest
+from skipstone.metadata.manifests.manifest import METRIC_COLUMNS
+from skipstone.metadata.manifests.manifest_list import read_manifest_list
+from skipstone.metadata.manifests.manifest_read import read_manifest
 
 
 def manifests(lake: Lake) -> list[Any]:

@@ -23,10 +23,10 @@ from skipstone.commit import (
     UpgradeFormat,
 )
 from skipstone.errors import AlreadyExists, InvalidInput, NotFound
-from skipstone.metadata.metadata_changes import set_properties
-from skipstone.metadata.refs import branch, tag
-from skipstone.metadata.sorting import build_sort_order
-from skipstone.metadata.statistics_files import PartitionStatisticsFile, StatisticsFile
+from skipstone.metadata.partitions.sorting import build_sort_order
+from skipstone.metadata.tables.metadata_changes import set_properties
+from skipstone.metadata.tables.refs import branch, tag
+from skipstone.metadata.tables.statistics_files import PartitionStatisticsFile, StatisticsFile
 from skipstone.metadata.types import STRING
 
 

@@ -21,7 +21,7 @@ from skipstone.commit import (
     UpdateSchema,
 )
 from skipstone.errors import AlreadyExists, CommitOutcomeUnknown, CommitRejected, InvalidInput
-from skipstone.metadata.new_table import new_table_metadata
+from skipstone.metadata.tables.new_table import new_table_metadata
 from skipstone.metadata.types import STRING
 
 

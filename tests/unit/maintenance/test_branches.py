@@ -12,8 +12,8 @@ from skipstone.commit import Append, Change, Rejected, ReplacePartitions, SetRef
 from skipstone.errors import AlreadyExists, InvalidInput, NotFound, Unsupported
 from skipstone.maintenance import CherryPick, FastForward, MoveRef, RenameBranch, RollBack, staged_snapshot
 from skipstone.maintenance.branches import ancestor_as_of
-from skipstone.metadata.refs import branch, tag
-from skipstone.metadata.snapshots import Snapshot
+from skipstone.metadata.tables.refs import branch, tag
+from skipstone.metadata.tables.snapshots import Snapshot
 
 
 @pytest.fixture(params=[1, 2, 3])

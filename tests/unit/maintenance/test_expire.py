@@ -22,9 +22,9 @@ from skipstone.commit import (
 from skipstone.errors import CommitOutcomeUnknown, CommitRejected, InvalidInput, NotFound
 from skipstone.maintenance import ExpireSnapshots, ExpiryReport, expire_snapshots, plan_expiry
 from skipstone.maintenance.orphans import needed_paths
-from skipstone.metadata.metadata_changes import PREVIOUS_VERSIONS_MAX
-from skipstone.metadata.refs import RefType, SnapshotRef, tag
-from skipstone.metadata.statistics_files import PartitionStatisticsFile, StatisticsFile
+from skipstone.metadata.tables.metadata_changes import PREVIOUS_VERSIONS_MAX
+from skipstone.metadata.tables.refs import RefType, SnapshotRef, tag
+from skipstone.metadata.tables.statistics_files import PartitionStatisticsFile, StatisticsFile
 from skipstone.storage.faulty import Fault, FaultyStorage
 
 LATER_MS = 1_900_000_000_000

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.arrow_types import (
+from skipstone.metadata.formats.arrow_types import (
     FIELD_ID_KEY,
     arrow_to_value,
     bound_type,
@@ -23,8 +23,8 @@ from skipstone.metadata.arrow_types import (
     value_to_arrow,
     values_to_array,
 )
-from skipstone.metadata.fresh_ids import NO_ID
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.schemas.fresh_ids import NO_ID
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,

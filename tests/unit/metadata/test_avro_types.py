@@ -12,9 +12,9 @@ import fastavro
 import pytest
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.avro_names import is_avro_name, sanitize_name, sanitize_siblings
-from skipstone.metadata.avro_types import decimal_bytes_min, from_avro_schema, from_avro_type, to_avro_schema
-from skipstone.metadata.fresh_ids import NO_ID
+from skipstone.metadata.formats.avro_names import is_avro_name, sanitize_name, sanitize_siblings
+from skipstone.metadata.formats.avro_types import decimal_bytes_min, from_avro_schema, from_avro_type, to_avro_schema
+from skipstone.metadata.schemas.fresh_ids import NO_ID
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,

@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.defaults import (
+from skipstone.metadata.schemas.defaults import (
     MISSING,
     check_field_defaults,
     default_of,

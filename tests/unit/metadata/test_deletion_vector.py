@@ -12,7 +12,7 @@ import pytest
 from pyroaring import BitMap, BitMap64
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.deletion_vector import (
+from skipstone.metadata.blobs.deletion_vector import (
     MAGIC,
     bitmap_of,
     decode,
@@ -22,7 +22,7 @@ from skipstone.metadata.deletion_vector import (
     stored_vector,
     write_deletion_vectors,
 )
-from skipstone.metadata.puffin import BlobMetadata, parse_footer, read_blob
+from skipstone.metadata.blobs.puffin import BlobMetadata, parse_footer, read_blob
 
 # By Iceberg Java 1.12: positions 1000 to 69999 of one file, so two run containers.
 JAVA_FILE = base64.b64decode(

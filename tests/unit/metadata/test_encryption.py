@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from skipstone.errors import FormatViolation, InvalidInput, NotFound, Unsupported
-from skipstone.metadata.encryption import (
+from skipstone.metadata.blobs.encryption import (
     EncryptedKey,
     KeyMetadata,
     decrypt_file,

@@ -7,11 +7,11 @@ import math
 import pytest
 
 from skipstone.errors import InvalidInput, NotFound
-from skipstone.metadata.evolution import SchemaUpdate
-from skipstone.metadata.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
+from skipstone.metadata.partitions.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
+from skipstone.metadata.partitions.sorting import NullOrder, SortDirection, SortField, SortOrder
+from skipstone.metadata.partitions.transforms import parse_transform
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.sorting import NullOrder, SortDirection, SortField, SortOrder
-from skipstone.metadata.transforms import parse_transform
+from skipstone.metadata.schemas.evolution import SchemaUpdate
 from skipstone.metadata.types import (
     BINARY,
     DATE,

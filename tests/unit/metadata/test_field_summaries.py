@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.field_summaries import summarize
-from skipstone.metadata.manifest import FieldSummary
+from skipstone.metadata.manifests.field_summaries import summarize
+from skipstone.metadata.manifests.manifest import FieldSummary
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.fresh_ids import NO_ID, assign_fresh_ids, has_all_ids, has_any_id, unnumbered
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.schemas.fresh_ids import NO_ID, assign_fresh_ids, has_all_ids, has_any_id, unnumbered
+from skipstone.metadata.schemas.user_schema import parse_type, schema_of
 from skipstone.metadata.types import (
     BOOLEAN,
     DOUBLE,
@@ -27,7 +28,6 @@ from skipstone.metadata.types import (
     map_types,
     walk,
 )
-from skipstone.metadata.user_schema import parse_type, schema_of
 
 
 def user_columns() -> Schema:

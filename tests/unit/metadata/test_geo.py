@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.geo import (
+from skipstone.metadata.values.geo import (
     DEPTH_MAX,
     Geometry,
     GeometryKind,
@@ -17,7 +17,7 @@ from skipstone.metadata.geo import (
     parse_wkb,
     serialize_wkb,
 )
-from skipstone.metadata.geo_wkt import format_wkt, parse_wkt
+from skipstone.metadata.values.geo_wkt import format_wkt, parse_wkt
 
 
 def wkb(text: str) -> bytes:

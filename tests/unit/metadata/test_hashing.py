@@ -15,9 +15,8 @@ import pyarrow as pa
 import pytest
 
 from skipstone.errors import InvalidInput, Unsupported
-from skipstone.metadata import hashing
-from skipstone.metadata.decimals import from_unscaled, minimal_big_endian, unscaled
-from skipstone.metadata.hashing import hash_array, hash_value
+from skipstone.metadata.partitions import hashing
+from skipstone.metadata.partitions.hashing import hash_array, hash_value
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,
@@ -40,6 +39,7 @@ from skipstone.metadata.types import (
     GeometryType,
     Type,
 )
+from skipstone.metadata.values.decimals import from_unscaled, minimal_big_endian, unscaled
 
 MOMENT_US = 1_510_871_468_000_000  # 2017-11-16T22:31:08
 
@@ -159,7 +159,7 @@ def test_empty_arrays_have_no_hashes(type_: Type) -> None:
 
 
 def test_importing_the_module_does_not_import_numba() -> None:
-    code = "import sys, skipstone.metadata.transforms_arrow; sys.exit('numba' in sys.modules)"
+    code = "import sys, skipstone.metadata.partitions.transforms_arrow; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

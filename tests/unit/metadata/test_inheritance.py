@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.inheritance import inherit
-from skipstone.metadata.manifest import ManifestContent, ManifestFile
+from skipstone.metadata.manifests.inheritance import inherit
+from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
 
 EXISTING, ADDED, DELETED = 0, 1, 2
 

@@ -14,8 +14,8 @@ import pytest
 from skipstone.errors import FormatViolation, InvalidInput, UnknownVersion
 from skipstone.metadata.avro import Caps
 from skipstone.metadata.avro.encode import encode
-from skipstone.metadata.manifest import FieldSummary, ManifestContent, ManifestFile
-from skipstone.metadata.manifest_list import (
+from skipstone.metadata.manifests.manifest import FieldSummary, ManifestContent, ManifestFile
+from skipstone.metadata.manifests.manifest_list import (
     MANIFEST_LIST_SCHEMA,
     embedded_manifests,
     manifest_list_to_arrow,
@@ -24,7 +24,7 @@ from skipstone.metadata.manifest_list import (
     read_manifest_list,
     write_manifest_list,
 )
-from skipstone.metadata.manifest_schema import manifest_file_schema
+from skipstone.metadata.manifests.manifest_schema import manifest_file_schema
 
 SUMMARIES = (
     FieldSummary(contains_null=True, contains_nan=None, lower_bound=None, upper_bound=None),

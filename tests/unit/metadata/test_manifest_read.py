@@ -18,8 +18,8 @@ from tests.support.manifest_files import TABLE_SCHEMA, entry, entry_schema, fiel
 
 from skipstone.errors import FormatViolation, InvalidInput, UnknownVersion
 from skipstone.metadata.avro import reading
-from skipstone.metadata.manifest import ENTRY_COLUMNS, METRIC_COLUMNS, ManifestContent, ManifestFile
-from skipstone.metadata.manifest_read import read_manifest, read_manifest_header
+from skipstone.metadata.manifests.manifest import ENTRY_COLUMNS, METRIC_COLUMNS, ManifestContent, ManifestFile
+from skipstone.metadata.manifests.manifest_read import read_manifest, read_manifest_header
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import DOUBLE, LONG, Field
 

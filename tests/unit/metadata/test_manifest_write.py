@@ -16,7 +16,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import read_manifest_list as pyiceberg_manifest_list
 
 from skipstone.errors import InvalidInput, Unsupported
-from skipstone.metadata.manifest import (
+from skipstone.metadata.manifests.manifest import (
     DataFile,
     EntryStatus,
     FieldSummary,
@@ -24,13 +24,13 @@ from skipstone.metadata.manifest import (
     ManifestContent,
     ManifestEntry,
 )
-from skipstone.metadata.manifest_list import write_manifest_list
-from skipstone.metadata.manifest_read import read_manifest, read_manifest_header
-from skipstone.metadata.manifest_rows import arrow_to_entries, entries_to_arrow
-from skipstone.metadata.manifest_write import WrittenManifest, write_manifest
-from skipstone.metadata.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
+from skipstone.metadata.manifests.manifest_list import write_manifest_list
+from skipstone.metadata.manifests.manifest_read import read_manifest, read_manifest_header
+from skipstone.metadata.manifests.manifest_rows import arrow_to_entries, entries_to_arrow
+from skipstone.metadata.manifests.manifest_write import WrittenManifest, write_manifest
+from skipstone.metadata.partitions.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
+from skipstone.metadata.partitions.transforms import parse_transform
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.transforms import parse_transform
 from skipstone.metadata.types import DATE, DOUBLE, LONG, STRING, Field, FixedType
 
 SCHEMA = Schema(

@@ -10,16 +10,16 @@ import pytest
 from tests.support.metadata_builder import ORDER, SCHEMA, SPEC, START_MS, WIDER_SCHEMA, empty_table, snapshot, table
 
 from skipstone.errors import AlreadyExists, InvalidInput, NotFound
-from skipstone.metadata import metadata_changes as changes
-from skipstone.metadata.encryption_keys import EncryptedKey
-from skipstone.metadata.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
-from skipstone.metadata.refs import branch, tag
+from skipstone.metadata.partitions.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
+from skipstone.metadata.partitions.sorting import UNSORTED, SortOrder
+from skipstone.metadata.partitions.transforms import parse_transform
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.snapshots import MetadataLogEntry, SnapshotLogEntry
-from skipstone.metadata.sorting import UNSORTED, SortOrder
-from skipstone.metadata.statistics_files import PartitionStatisticsFile, StatisticsFile
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.transforms import parse_transform
+from skipstone.metadata.tables import metadata_changes as changes
+from skipstone.metadata.tables.encryption_keys import EncryptedKey
+from skipstone.metadata.tables.refs import branch, tag
+from skipstone.metadata.tables.snapshots import MetadataLogEntry, SnapshotLogEntry
+from skipstone.metadata.tables.statistics_files import PartitionStatisticsFile, StatisticsFile
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import STRING, TIMESTAMP_NS, Field
 
 NOW_MS = START_MS + 50_000

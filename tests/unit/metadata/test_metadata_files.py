@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.metadata_files import MetadataFileName, first_metadata_file_name, parse_metadata_file_name
+from skipstone.metadata.tables.metadata_files import (
+    MetadataFileName,
+    first_metadata_file_name,
+    parse_metadata_file_name,
+)
 
 UUID_TEXT = "f36dc75b-d547-4d23-bc74-96e88d64bee4"
 

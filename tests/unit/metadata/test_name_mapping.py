@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.fresh_ids import NO_ID
-from skipstone.metadata.name_mapping import (
+from skipstone.metadata.schemas.fresh_ids import NO_ID
+from skipstone.metadata.schemas.name_mapping import (
     MappedField,
     NameMapping,
     apply_name_mapping,
@@ -18,8 +18,8 @@ from skipstone.metadata.name_mapping import (
     serialize_name_mapping,
     update_name_mapping,
 )
+from skipstone.metadata.schemas.user_schema import schema_of
 from skipstone.metadata.types import INT, LONG, STRING, Field, ListType, MapType, StructType, Type
-from skipstone.metadata.user_schema import schema_of
 
 SPEC_EXAMPLE = """[ { "field-id": 1, "names": ["id", "record_id"] },
   { "field-id": 2, "names": ["data"] },

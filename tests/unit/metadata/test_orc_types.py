@@ -10,8 +10,8 @@ import pytest
 from pyarrow import orc
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.fresh_ids import NO_ID
-from skipstone.metadata.orc_types import OrcType, from_orc_schema, orc_write_schema, to_orc_schema
+from skipstone.metadata.formats.orc_types import OrcType, from_orc_schema, orc_write_schema, to_orc_schema
+from skipstone.metadata.schemas.fresh_ids import NO_ID
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,

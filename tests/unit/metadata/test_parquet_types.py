@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skipstone.metadata.fresh_ids import NO_ID
-from skipstone.metadata.parquet_types import (
+from skipstone.metadata.formats.parquet_types import (
     WRITE_OPTIONS,
     decimal_storage,
     from_parquet_schema,
     parquet_write_schema,
     to_parquet_schema,
 )
+from skipstone.metadata.schemas.fresh_ids import NO_ID
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,

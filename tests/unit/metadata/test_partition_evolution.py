@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from skipstone.errors import AlreadyExists, InvalidInput, NotFound, Unsupported
-from skipstone.metadata.partition_evolution import PartitionSpecUpdate, SpecChange, build_spec
-from skipstone.metadata.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
+from skipstone.metadata.partitions.partition_evolution import PartitionSpecUpdate, SpecChange, build_spec
+from skipstone.metadata.partitions.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
+from skipstone.metadata.partitions.transforms import DAY, IDENTITY, VOID, Transform, UnknownTransform, parse_transform
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.transforms import DAY, IDENTITY, VOID, Transform, UnknownTransform, parse_transform
 from skipstone.metadata.types import INT, LONG, STRING, TIMESTAMP, Field, StructType
 
 SCHEMA = Schema(

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from skipstone.errors import FormatViolation, InvalidInput, NotFound, Unsupported
-from skipstone.metadata.partition_json import (
+from skipstone.metadata.partitions.partition_json import (
     spec_fields_to_json,
     spec_from_fields_json,
     spec_from_json,
     spec_to_json,
 )
-from skipstone.metadata.partitioning import (
+from skipstone.metadata.partitions.partitioning import (
     UNPARTITIONED,
     PartitionField,
     PartitionSpec,
@@ -24,8 +24,7 @@ from skipstone.metadata.partitioning import (
     partition_key,
     unified_partition_type,
 )
-from skipstone.metadata.schema import Schema
-from skipstone.metadata.transforms import (
+from skipstone.metadata.partitions.transforms import (
     DAY,
     HOUR,
     IDENTITY,
@@ -35,6 +34,7 @@ from skipstone.metadata.transforms import (
     TruncateTransform,
     UnknownTransform,
 )
+from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import (
     BINARY,
     DATE,

@@ -10,11 +10,13 @@ import pyarrow as pa
 import pytest
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.arrow_types import constant_array, to_arrow_schema, values_to_array
-from skipstone.metadata.fresh_ids import NO_ID
-from skipstone.metadata.name_mapping import parse_name_mapping
-from skipstone.metadata.partitioning import PartitionField, PartitionSpec
-from skipstone.metadata.projection import (
+from skipstone.metadata.formats.arrow_types import constant_array, to_arrow_schema, values_to_array
+from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.transforms import parse_transform
+from skipstone.metadata.reserved import DELETE_FILE_PATH, DELETE_POS, FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
+from skipstone.metadata.schemas.fresh_ids import NO_ID
+from skipstone.metadata.schemas.name_mapping import parse_name_mapping
+from skipstone.metadata.schemas.projection import (
     DefaultValue,
     FileColumn,
     MetadataColumn,
@@ -24,9 +26,7 @@ from skipstone.metadata.projection import (
     can_read_as,
     resolve,
 )
-from skipstone.metadata.projection_arrow import project_arrow
-from skipstone.metadata.reserved import DELETE_FILE_PATH, DELETE_POS, FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
-from skipstone.metadata.transforms import parse_transform
+from skipstone.metadata.schemas.projection_arrow import project_arrow
 from skipstone.metadata.types import (
     BINARY,
     DATE,

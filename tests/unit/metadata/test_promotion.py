@@ -7,14 +7,14 @@ from decimal import Decimal
 import pytest
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.partitioning import PartitionField, PartitionSpec
-from skipstone.metadata.promotion import (
+from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.transforms import parse_transform
+from skipstone.metadata.schemas.promotion import (
     is_promotion_allowed,
     partition_refusal,
     promote_value,
     promotion_refusal,
 )
-from skipstone.metadata.transforms import parse_transform
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,

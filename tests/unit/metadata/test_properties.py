@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata import properties as p
-from skipstone.metadata.properties import MetricsMode, check_properties, column_property, property_value
-from skipstone.metadata.property_kinds import Property
+from skipstone.metadata.tables import properties as p
+from skipstone.metadata.tables.properties import MetricsMode, check_properties, column_property, property_value
+from skipstone.metadata.tables.property_kinds import Property
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.frames import decompress
-from skipstone.metadata.puffin import (
+from skipstone.metadata.blobs.frames import decompress
+from skipstone.metadata.blobs.puffin import (
     MAGIC,
     PuffinWriter,
     footer_size,

@@ -8,7 +8,7 @@ import pytest
 
 from skipstone.errors import FormatViolation, InvalidInput
 from skipstone.metadata.json_reader import JsonObject
-from skipstone.metadata.refs import RefType, SnapshotRef, branch, check_ref_name, read_refs, ref_to_json, tag
+from skipstone.metadata.tables.refs import RefType, SnapshotRef, branch, check_ref_name, read_refs, ref_to_json, tag
 
 
 def _read(**refs: Any) -> dict[str, SnapshotRef]:

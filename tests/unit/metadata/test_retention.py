@@ -8,10 +8,16 @@ import pytest
 from tests.support.metadata_builder import START_MS, empty_table, table
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.metadata_changes import remove_snapshots
-from skipstone.metadata.refs import RefType, SnapshotRef, branch, tag
-from skipstone.metadata.retention import MAX_REF_AGE_MS, MAX_SNAPSHOT_AGE_MS, MIN_SNAPSHOTS_TO_KEEP, Expiry, expiry_of
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.metadata_changes import remove_snapshots
+from skipstone.metadata.tables.refs import RefType, SnapshotRef, branch, tag
+from skipstone.metadata.tables.retention import (
+    MAX_REF_AGE_MS,
+    MAX_SNAPSHOT_AGE_MS,
+    MIN_SNAPSHOTS_TO_KEEP,
+    Expiry,
+    expiry_of,
+)
+from skipstone.metadata.tables.table_metadata import TableMetadata
 
 DAY_MS = 24 * 60 * 60 * 1000
 MUCH_LATER_MS = START_MS + 1000 * DAY_MS

@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.inheritance import inherit
-from skipstone.metadata.manifest import (
+from skipstone.metadata.manifests.inheritance import inherit
+from skipstone.metadata.manifests.manifest import (
     DataFile,
     EntryStatus,
     ManifestContent,
     ManifestEntry,
     ManifestFile,
 )
-from skipstone.metadata.manifest_list import read_manifest_list, write_manifest_list
-from skipstone.metadata.manifest_read import read_manifest
-from skipstone.metadata.manifest_write import write_manifest
-from skipstone.metadata.partitioning import UNPARTITIONED
-from skipstone.metadata.row_lineage import assign_first_row_ids
+from skipstone.metadata.manifests.manifest_list import read_manifest_list, write_manifest_list
+from skipstone.metadata.manifests.manifest_read import read_manifest
+from skipstone.metadata.manifests.manifest_write import write_manifest
+from skipstone.metadata.partitions.partitioning import UNPARTITIONED
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.tables.row_lineage import assign_first_row_ids
 from skipstone.metadata.types import LONG, Field
 
 SCHEMA = Schema(fields=(Field(id=1, name="id", type=LONG),))

@@ -10,7 +10,7 @@ import pytest
 
 from skipstone.errors import FormatViolation
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.schema_json import (
+from skipstone.metadata.schemas.schema_json import (
     TYPE_DEPTH_MAX,
     schema_from_json,
     schema_to_json,

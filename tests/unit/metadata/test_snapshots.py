@@ -10,10 +10,10 @@ import pytest
 from tests.support.metadata_builder import START_MS, empty_table, table
 
 from skipstone.errors import FormatViolation, NotFound
-from skipstone.metadata.history import ancestors_of, is_ancestor, snapshot_as_of, snapshots_between
 from skipstone.metadata.json_reader import JsonObject
-from skipstone.metadata.snapshot_ids import new_snapshot_id, snapshot_id_of
-from skipstone.metadata.snapshots import Operation, Snapshot, SnapshotLogEntry, read_snapshot, snapshot_to_json
+from skipstone.metadata.tables.history import ancestors_of, is_ancestor, snapshot_as_of, snapshots_between
+from skipstone.metadata.tables.snapshot_ids import new_snapshot_id, snapshot_id_of
+from skipstone.metadata.tables.snapshots import Operation, Snapshot, SnapshotLogEntry, read_snapshot, snapshot_to_json
 
 V1: dict[str, Any] = {"snapshot-id": 1, "timestamp-ms": 5, "manifest-list": "m.avro"}
 V2: dict[str, Any] = {**V1, "sequence-number": 1, "summary": {"operation": "append"}}

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from skipstone.errors import FormatViolation, InvalidInput, NotFound
-from skipstone.metadata.schema import Schema
-from skipstone.metadata.sorting import (
+from skipstone.metadata.partitions.sorting import (
     UNSORTED,
     NullOrder,
     SortDirection,
@@ -24,7 +23,8 @@ from skipstone.metadata.sorting import (
     sort_order_from_json,
     sort_order_to_json,
 )
-from skipstone.metadata.transforms import DAY, IDENTITY, BucketTransform, UnknownTransform
+from skipstone.metadata.partitions.transforms import DAY, IDENTITY, BucketTransform, UnknownTransform
+from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import INT, STRING, TIMESTAMP, VARIANT, Field, ListType, StructType
 
 SCHEMA = Schema(

@@ -9,9 +9,9 @@ import pytest
 from tests.support.metadata_builder import SCHEMA, SPEC
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.partitioning import UNPARTITIONED
-from skipstone.metadata.snapshots import Operation
-from skipstone.metadata.summary import SummaryCollector, totals_of
+from skipstone.metadata.partitions.partitioning import UNPARTITIONED
+from skipstone.metadata.tables.snapshots import Operation
+from skipstone.metadata.tables.summary import SummaryCollector, totals_of
 
 DATA, POSITION, EQUALITY = 0, 1, 2
 TOTALS = {

@@ -9,13 +9,13 @@ import pytest
 from tests.support.metadata_builder import ORDER, SCHEMA, SPEC, START_MS, WIDER_SCHEMA, empty_table, table
 
 from skipstone.errors import InvalidInput, NotFound, Unsupported
-from skipstone.metadata.new_table import new_table_metadata
-from skipstone.metadata.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
+from skipstone.metadata.partitions.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
+from skipstone.metadata.partitions.sorting import UNSORTED
+from skipstone.metadata.partitions.transforms import parse_transform
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.sorting import UNSORTED
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata, serialize_table_metadata
-from skipstone.metadata.transforms import parse_transform
+from skipstone.metadata.tables.new_table import new_table_metadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata, serialize_table_metadata
 from skipstone.metadata.types import INT, STRING, TIMESTAMP_NS, Field, ListType, StructType
 
 

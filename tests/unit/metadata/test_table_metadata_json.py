@@ -11,12 +11,12 @@ import pytest
 from tests.support.metadata_builder import SCHEMA, SPEC, TABLE_UUID, changed_json, empty_table, table
 
 from skipstone.errors import FormatViolation, InvalidInput, UnknownVersion
-from skipstone.metadata.encryption_keys import EncryptedKey
-from skipstone.metadata.refs import branch
-from skipstone.metadata.sorting import UNSORTED
-from skipstone.metadata.statistics_files import BlobMetadata, PartitionStatisticsFile, StatisticsFile
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata, serialize_table_metadata
+from skipstone.metadata.partitions.sorting import UNSORTED
+from skipstone.metadata.tables.encryption_keys import EncryptedKey
+from skipstone.metadata.tables.refs import branch
+from skipstone.metadata.tables.statistics_files import BlobMetadata, PartitionStatisticsFile, StatisticsFile
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata, serialize_table_metadata
 
 V1_REQUIRED = {"location", "last-updated-ms", "last-column-id", "schema", "partition-spec"}
 V2_REQUIRED = {

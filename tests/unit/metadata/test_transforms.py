@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from skipstone.errors import InvalidInput, Unsupported
-from skipstone.metadata.hashing import hash_value
-from skipstone.metadata.terms import Term, parse_sort_term, parse_term
-from skipstone.metadata.transforms import (
+from skipstone.metadata.partitions.hashing import hash_value
+from skipstone.metadata.partitions.terms import Term, parse_sort_term, parse_term
+from skipstone.metadata.partitions.transforms import (
     DAY,
     HOUR,
     IDENTITY,
@@ -26,7 +26,7 @@ from skipstone.metadata.transforms import (
     UnknownTransform,
     parse_transform,
 )
-from skipstone.metadata.transforms_arrow import apply_arrow
+from skipstone.metadata.partitions.transforms_arrow import apply_arrow
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,

@@ -9,8 +9,8 @@ import pytest
 from tests.support.metadata_builder import TABLE_UUID, table
 
 from skipstone.errors import InvalidInput, Unsupported
-from skipstone.metadata.table_metadata_json import parse_table_metadata, serialize_table_metadata
-from skipstone.metadata.upgrade import upgrade_format_version
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata, serialize_table_metadata
+from skipstone.metadata.tables.upgrade import upgrade_format_version
 
 
 @pytest.mark.parametrize(("start", "end"), [(1, 2), (1, 3), (2, 3)])

@@ -10,10 +10,10 @@ import pytest
 from tests.support.metadata_builder import START_MS, changed_json, empty_table, table
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.statistics_files import StatisticsFile
-from skipstone.metadata.table_metadata import TableMetadata
-from skipstone.metadata.table_metadata_json import parse_table_metadata
-from skipstone.metadata.validation import faults_of, validate_table_metadata
+from skipstone.metadata.tables.statistics_files import StatisticsFile
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
+from skipstone.metadata.tables.validation import faults_of, validate_table_metadata
 
 Change = Callable[[dict[str, Any]], object]
 

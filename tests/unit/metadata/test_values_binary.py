@@ -13,7 +13,6 @@ import pytest
 from tests.support.strategies import PRIMITIVES
 
 from skipstone.errors import FormatViolation, InvalidInput, Unsupported
-from skipstone.metadata.geo import GeoPoint
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,
@@ -46,7 +45,8 @@ from skipstone.metadata.values import (
     serialize_bounds_array,
     serialize_value,
 )
-from skipstone.metadata.variant import VariantKind, VariantPrimitive
+from skipstone.metadata.values.geo import GeoPoint
+from skipstone.metadata.values.variant import VariantKind, VariantPrimitive
 
 GEOMETRY = GeometryType()
 POINT_1_2 = bytes.fromhex("0101000000000000000000f03f0000000000000040")

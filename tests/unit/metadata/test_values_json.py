@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.geo import serialize_wkb
-from skipstone.metadata.geo_wkt import parse_wkt
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,
@@ -41,6 +39,8 @@ from skipstone.metadata.types import (
     Type,
 )
 from skipstone.metadata.values import display, value_from_json, value_to_json
+from skipstone.metadata.values.geo import serialize_wkb
+from skipstone.metadata.values.geo_wkt import parse_wkt
 
 POINT_30_10 = serialize_wkb(parse_wkt("POINT (30 10)"))
 PAIR = StructType((Field(id=1, name="a", type=INT), Field(id=2, name="b", type=STRING)))

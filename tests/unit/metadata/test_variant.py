@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.variant import (
+from skipstone.metadata.values.variant import (
     DEPTH_MAX,
     VariantArray,
     VariantKind,
@@ -22,8 +22,8 @@ from skipstone.metadata.variant import (
     parse_variant,
     serialize_variant,
 )
-from skipstone.metadata.variant_paths import format_path, parse_path
-from skipstone.metadata.variant_python import (
+from skipstone.metadata.values.variant_paths import format_path, parse_path
+from skipstone.metadata.values.variant_python import (
     variant_from_json,
     variant_from_python,
     variant_to_json,

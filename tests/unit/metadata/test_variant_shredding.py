@@ -11,9 +11,15 @@ import pyarrow as pa
 import pytest
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.variant import VariantKind, VariantObject, VariantPrimitive, parse_variant, serialize_variant
-from skipstone.metadata.variant_python import variant_from_json, variant_to_json, variant_to_python
-from skipstone.metadata.variant_shredding import unshredded
+from skipstone.metadata.values.variant import (
+    VariantKind,
+    VariantObject,
+    VariantPrimitive,
+    parse_variant,
+    serialize_variant,
+)
+from skipstone.metadata.values.variant_python import variant_from_json, variant_to_json, variant_to_python
+from skipstone.metadata.values.variant_shredding import unshredded
 
 NO_NAMES = b"\x01\x00\x00"
 

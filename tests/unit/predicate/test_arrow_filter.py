@@ -10,8 +10,8 @@ import pytest
 from tests.support.predicate_schema import SALES, sql
 
 from skipstone.errors import InvalidInput, Unsupported
-from skipstone.metadata.arrow_types import to_arrow_schema
-from skipstone.metadata.transforms import UnknownTransform
+from skipstone.metadata.formats.arrow_types import to_arrow_schema
+from skipstone.metadata.partitions.transforms import UnknownTransform
 from skipstone.predicate import FloatOrder, matches
 from skipstone.predicate.arrow_columns import column_paths
 from skipstone.predicate.nodes import FALSE, TRUE, UNKNOWN, Column, Compare, Op, Transformed

@@ -13,7 +13,7 @@ import pytest
 from tests.support.predicate_schema import SALES, column, sql
 
 from skipstone.errors import InvalidInput, NotFound
-from skipstone.metadata.transforms import YEAR, BucketTransform
+from skipstone.metadata.partitions.transforms import YEAR, BucketTransform
 from skipstone.metadata.types import DOUBLE, STRING
 from skipstone.predicate import FloatOrder, bind, col
 from skipstone.predicate.nodes import (

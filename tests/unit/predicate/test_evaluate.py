@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.support.predicate_schema import SALES, sql
 
-from skipstone.metadata.geo import Geometry, GeometryKind, serialize_wkb
-from skipstone.metadata.variant_python import variant_from_python
+from skipstone.metadata.values.geo import Geometry, GeometryKind, serialize_wkb
+from skipstone.metadata.values.variant_python import variant_from_python
 from skipstone.predicate import FloatOrder, bind, col, evaluate
 from skipstone.predicate.nodes import (
     FALSE,

@@ -12,8 +12,8 @@ import pytest
 from tests.support.predicate_schema import SALES, column, sql
 
 from skipstone.errors import InvalidInput, Unsupported
+from skipstone.metadata.partitions.transforms import DAY, BucketTransform
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.transforms import DAY, BucketTransform
 from skipstone.metadata.types import BINARY, DATE, DOUBLE, FLOAT, Field
 from skipstone.predicate import bind, evaluate, parse_expression, parse_sql, serialize_expression
 from skipstone.predicate.literals import JsonLiteral, TypedLiteral

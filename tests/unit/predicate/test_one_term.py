@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from skipstone.metadata.transforms import DAY
+from skipstone.metadata.partitions.transforms import DAY
 from skipstone.metadata.types import DOUBLE, TIMESTAMP
 from skipstone.predicate import FloatOrder
 from skipstone.predicate.nodes import TRUE, And, Column, Compare, IsNull, Not, Op, Or, Transformed

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 from tests.support.predicate_schema import SALES, sql
 
-from skipstone.metadata.partitioning import PartitionField, PartitionSpec
-from skipstone.metadata.transforms import (
+from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.transforms import (
     DAY,
     HOUR,
     IDENTITY,

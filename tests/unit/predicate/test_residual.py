@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.support.predicate_schema import SALES, sql
 
-from skipstone.metadata.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
-from skipstone.metadata.transforms import DAY, IDENTITY, VOID, BucketTransform, Transform, UnknownTransform
+from skipstone.metadata.partitions.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
+from skipstone.metadata.partitions.transforms import DAY, IDENTITY, VOID, BucketTransform, Transform, UnknownTransform
 from skipstone.predicate import FloatOrder, residual
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.predicate_schema import SALES, column
 
 from skipstone.errors import InvalidInput, Unsupported
-from skipstone.metadata.transforms import DAY, HOUR, MONTH, YEAR, BucketTransform, TruncateTransform
+from skipstone.metadata.partitions.transforms import DAY, HOUR, MONTH, YEAR, BucketTransform, TruncateTransform
 from skipstone.metadata.types import DATE, INT, TIME, TIMESTAMP_NS, TIMESTAMPTZ_NS, DecimalType
 from skipstone.predicate import bind, parse_sql
 from skipstone.predicate.literals import TypedLiteral

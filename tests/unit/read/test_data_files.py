@@ -11,9 +11,9 @@ import pyarrow.parquet
 import pytest
 
 from skipstone.errors import FormatViolation, NotFound, Unsupported
-from skipstone.metadata.name_mapping import create_name_mapping
-from skipstone.metadata.projection import Projection, resolve
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.schemas.name_mapping import create_name_mapping
+from skipstone.metadata.schemas.projection import Projection, resolve
 from skipstone.metadata.types import LONG, STRING, TIMESTAMP, Field, StructType
 from skipstone.predicate import bind, parse_sql
 from skipstone.predicate.nodes import TRUE

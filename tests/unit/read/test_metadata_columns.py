@@ -9,14 +9,14 @@ import pyarrow
 import pytest
 
 import skipstone
-from skipstone.metadata.metadata_changes import set_properties
-from skipstone.metadata.name_mapping import (
+from skipstone.metadata.schemas.name_mapping import (
     NAME_MAPPING_PROPERTY,
     MappedField,
     NameMapping,
     create_name_mapping,
     serialize_name_mapping,
 )
+from skipstone.metadata.tables.metadata_changes import set_properties
 from skipstone.plan.remapped import remapped_ids
 
 pa: Any = pyarrow

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.arrow_types import to_arrow_schema
+from skipstone.metadata.formats.arrow_types import to_arrow_schema
 from skipstone.metadata.types import (
     BINARY,
     DATE,

@@ -11,14 +11,14 @@ import pytest
 from tests.support.written import read_values, stored
 
 from skipstone.errors import InvalidInput, NotFound
-from skipstone.metadata.deletion_vector import load
-from skipstone.metadata.manifest import FileContent
-from skipstone.metadata.new_table import new_table_metadata
-from skipstone.metadata.partition_evolution import build_spec
-from skipstone.metadata.partitioning import UNPARTITIONED
+from skipstone.metadata.blobs.deletion_vector import load
+from skipstone.metadata.manifests.manifest import FileContent
+from skipstone.metadata.partitions.partition_evolution import build_spec
+from skipstone.metadata.partitions.partitioning import UNPARTITIONED
 from skipstone.metadata.reserved import DELETE_FILE_PATH, DELETE_POS
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.new_table import new_table_metadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import DOUBLE, LONG, STRING, Field, StructType
 from skipstone.storage import MemoryStorage
 from skipstone.write import write_deletion_vectors, write_equality_deletes, write_position_deletes, write_rows

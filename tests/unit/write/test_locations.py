@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from skipstone.metadata.new_table import new_table_metadata
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.table_metadata import TableMetadata
+from skipstone.metadata.tables.new_table import new_table_metadata
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import LONG, Field
 from skipstone.write.locations import DataLocations, entropy_of
 

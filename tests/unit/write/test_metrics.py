@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skipstone.metadata.new_table import new_table_metadata
+from skipstone.metadata.partitions.sorting import UNSORTED, build_sort_order
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.sorting import UNSORTED, build_sort_order
+from skipstone.metadata.tables.new_table import new_table_metadata
 from skipstone.metadata.types import (
     BINARY,
     DOUBLE,

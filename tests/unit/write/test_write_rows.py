@@ -14,12 +14,12 @@ import pytest
 from tests.support.written import read_values, stored
 
 from skipstone.errors import InvalidInput, Unsupported
-from skipstone.metadata.arrow_types import to_arrow_schema, values_to_array
-from skipstone.metadata.new_table import new_table_metadata
-from skipstone.metadata.partition_evolution import build_spec
+from skipstone.metadata.formats.arrow_types import to_arrow_schema, values_to_array
+from skipstone.metadata.partitions.partition_evolution import build_spec
+from skipstone.metadata.partitions.sorting import build_sort_order
 from skipstone.metadata.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.sorting import build_sort_order
+from skipstone.metadata.tables.new_table import new_table_metadata
 from skipstone.metadata.types import (
     DOUBLE,
     INT,

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from tests.support.parquet_zones import ParquetZones
 
-from skipstone.metadata.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.transforms import IDENTITY
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.transforms import IDENTITY
 from skipstone.metadata.types import (
     DOUBLE,
     INT,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from skipstone.metadata.manifest import DataFile, EntryStatus, ManifestEntry
-from skipstone.metadata.manifest_read import read_manifest
-from skipstone.metadata.manifest_write import write_manifest
-from skipstone.metadata.partitioning import PartitionSpec
+from skipstone.metadata.manifests.manifest import DataFile, EntryStatus, ManifestEntry
+from skipstone.metadata.manifests.manifest_read import read_manifest
+from skipstone.metadata.manifests.manifest_write import write_manifest
+from skipstone.metadata.partitions.partitioning import PartitionSpec
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import INT, LONG, STRING, TIMESTAMP, Field, ListType, StructType
 from skipstone.metadata.values import serialize_bound

@@ -12,9 +12,9 @@ import pyarrow.orc as orc
 import pytest
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.orc_types import from_orc_schema, orc_write_schema
-from skipstone.metadata.projection import resolve
+from skipstone.metadata.formats.orc_types import from_orc_schema, orc_write_schema
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.schemas.projection import resolve
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,

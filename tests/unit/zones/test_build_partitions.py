@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.manifest import FieldSummary, ManifestFile
-from skipstone.metadata.manifest_list import manifests_to_arrow
-from skipstone.metadata.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.manifests.manifest import FieldSummary, ManifestFile
+from skipstone.metadata.manifests.manifest_list import manifests_to_arrow
+from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.transforms import parse_transform
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.transforms import parse_transform
 from skipstone.metadata.types import DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP, UNKNOWN, UUID, Field, StructType
 from skipstone.metadata.values import serialize_value
 from skipstone.predicate import as_predicate, bind

@@ -10,10 +10,10 @@ import pytest
 from tests.support.zones import bounds_array, hand_made
 
 from skipstone.errors import InvalidInput
+from skipstone.metadata.partitions.transforms import DAY, VOID, BucketTransform, TruncateTransform, UnknownTransform
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.transforms import DAY, VOID, BucketTransform, TruncateTransform, UnknownTransform
 from skipstone.metadata.types import DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP, VARIANT, DecimalType, Field
-from skipstone.metadata.variant import VariantKind, VariantPrimitive
+from skipstone.metadata.values.variant import VariantKind, VariantPrimitive
 from skipstone.predicate import bind, col, parse_sql
 from skipstone.predicate.build import unwrap
 from skipstone.predicate.nodes import (

@@ -16,12 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.zones import hand_made
 
-from skipstone.metadata.arrow_types import from_arrow_schema
-from skipstone.metadata.geo import GeoPoint
-from skipstone.metadata.partitioning import PartitionField, PartitionSpec
-from skipstone.metadata.projection import resolve
+from skipstone.metadata.formats.arrow_types import from_arrow_schema
+from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.transforms import IDENTITY, TruncateTransform
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.transforms import IDENTITY, TruncateTransform
+from skipstone.metadata.schemas.projection import resolve
 from skipstone.metadata.types import (
     BINARY,
     BOOLEAN,
@@ -42,6 +41,7 @@ from skipstone.metadata.types import (
     StructType,
 )
 from skipstone.metadata.values import parse_bounds_array, serialize_bound, truncate_lower, truncate_upper
+from skipstone.metadata.values.geo import GeoPoint
 from skipstone.predicate import FloatOrder, bind, col, evaluate, parse_sql, project_inclusive, residual
 from skipstone.predicate.build import unwrap
 from skipstone.predicate.nodes import Box, Column, Compare, In, Intersects, NotIntersects, Op, Transformed

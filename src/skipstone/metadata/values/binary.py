@@ -13,8 +13,6 @@ import uuid
 from typing import Final
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.decimals import from_unscaled, minimal_big_endian
-from skipstone.metadata.iso import DAY_US
 from skipstone.metadata.types import (
     BinaryType,
     BooleanType,
@@ -43,6 +41,8 @@ from skipstone.metadata.values.checks import (
     encode_utf8,
     unscaled_from_decimal,
 )
+from skipstone.metadata.values.decimals import from_unscaled, minimal_big_endian
+from skipstone.metadata.values.iso import DAY_US
 
 _INT32: Final = struct.Struct("<i")
 _INT64: Final = struct.Struct("<q")

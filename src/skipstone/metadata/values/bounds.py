@@ -17,8 +17,6 @@ import struct
 from typing import Final
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata.geo import GeoPoint
-from skipstone.metadata.iso import DAY_NS, DAY_US
 from skipstone.metadata.types import (
     DATE,
     FLOAT,
@@ -39,13 +37,15 @@ from skipstone.metadata.types import (
 )
 from skipstone.metadata.values.binary import parse_value, serialize_value
 from skipstone.metadata.values.checks import short_repr
-from skipstone.metadata.variant import (
+from skipstone.metadata.values.geo import GeoPoint
+from skipstone.metadata.values.iso import DAY_NS, DAY_US
+from skipstone.metadata.values.variant import (
     VariantObject,
     VariantPrimitive,
     parse_concatenated,
     serialize_variant,
 )
-from skipstone.metadata.variant_paths import parse_path
+from skipstone.metadata.values.variant_paths import parse_path
 
 # Wider fixed types are not filled up: one byte must not become gigabytes.
 FIXED_FILLED_MAX: Final = 1 << 20

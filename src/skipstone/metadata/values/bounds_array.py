@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skipstone.errors import FormatViolation, InvalidInput, Unsupported
-from skipstone.metadata.iso import DAY_US
 from skipstone.metadata.types import (
     LONG_MAX,
     LONG_MIN,
@@ -50,6 +49,7 @@ from skipstone.metadata.values.binary import parse_utf8
 from skipstone.metadata.values.bound_types import GEO_POINT, bound_type
 from skipstone.metadata.values.bounds import DAY_UNITS, FIXED_FILLED_MAX, GEO_WIDTHS, PROMOTED_FROM, parse_bound
 from skipstone.metadata.values.checks import DECIMAL_BYTES_MAX
+from skipstone.metadata.values.iso import DAY_US
 
 Array: TypeAlias = "pa.Array[Any]"
 Mask: TypeAlias = npt.NDArray[np.bool_]

@@ -16,8 +16,6 @@ from typing import Final
 import numpy as np
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.decimals import unscaled
-from skipstone.metadata.iso import DAY_US
 from skipstone.metadata.types import (
     INT_MAX,
     INT_MIN,
@@ -44,6 +42,8 @@ from skipstone.metadata.types import (
     UuidType,
     Value,
 )
+from skipstone.metadata.values.decimals import unscaled
+from skipstone.metadata.values.iso import DAY_US
 
 DECIMAL_BYTES_MAX: Final = 16  # 38 digits fit in 127 bits and a sign
 

@@ -15,10 +15,6 @@ from numbers import Integral, Real
 from typing import Final
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata import iso
-from skipstone.metadata.decimals import from_unscaled
-from skipstone.metadata.geo import parse_wkb, serialize_wkb
-from skipstone.metadata.geo_wkt import parse_wkt
 from skipstone.metadata.types import (
     BinaryType,
     DateType,
@@ -37,12 +33,16 @@ from skipstone.metadata.types import (
     UuidType,
     Value,
 )
+from skipstone.metadata.values import iso
 from skipstone.metadata.values.checks import (
     check_value,
     short_repr,
     to_float32,
     unscaled_from_decimal,
 )
+from skipstone.metadata.values.decimals import from_unscaled
+from skipstone.metadata.values.geo import parse_wkb, serialize_wkb
+from skipstone.metadata.values.geo_wkt import parse_wkt
 from skipstone.metadata.values.json_values import TIMESTAMPS
 
 _EPOCH: Final = dt.date(1970, 1, 1)

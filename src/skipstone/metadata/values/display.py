@@ -6,9 +6,6 @@ Nothing is lost: every value in the range of its type, however far from today, h
 from __future__ import annotations
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata import iso
-from skipstone.metadata.geo import GeoPoint, parse_wkb
-from skipstone.metadata.geo_wkt import format_wkt
 from skipstone.metadata.types import (
     BooleanType,
     DateType,
@@ -23,7 +20,10 @@ from skipstone.metadata.types import (
     Type,
     Value,
 )
+from skipstone.metadata.values import iso
 from skipstone.metadata.values.checks import float32_text
+from skipstone.metadata.values.geo import GeoPoint, parse_wkb
+from skipstone.metadata.values.geo_wkt import format_wkt
 from skipstone.metadata.values.json_values import TIMESTAMPS
 
 

@@ -20,10 +20,6 @@ from decimal import Decimal
 from typing import Any, Final
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.metadata import iso
-from skipstone.metadata.decimals import from_unscaled
-from skipstone.metadata.geo import parse_wkb, serialize_wkb
-from skipstone.metadata.geo_wkt import format_wkt, parse_wkt
 from skipstone.metadata.types import (
     INT_MAX,
     INT_MIN,
@@ -54,6 +50,7 @@ from skipstone.metadata.types import (
     UuidType,
     Value,
 )
+from skipstone.metadata.values import iso
 from skipstone.metadata.values.checks import (
     check_value,
     encode_utf8,
@@ -62,6 +59,9 @@ from skipstone.metadata.values.checks import (
     to_float32,
     unscaled_from_decimal,
 )
+from skipstone.metadata.values.decimals import from_unscaled
+from skipstone.metadata.values.geo import parse_wkb, serialize_wkb
+from skipstone.metadata.values.geo_wkt import format_wkt, parse_wkt
 
 # Digits of a second, and whether there is an offset.
 TIMESTAMPS: Final[dict[type[Type], tuple[int, bool]]] = {

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import pyarrow
 
-from skipstone.metadata.arrow_types import value_to_arrow
-from skipstone.metadata.projection import Projection
+from skipstone.metadata.formats.arrow_types import value_to_arrow
+from skipstone.metadata.schemas.projection import Projection
 from skipstone.metadata.types import DoubleType, FloatType, GeographyType, GeometryType, VariantType
 from skipstone.metadata.values import bound_type
 from skipstone.metadata.values.bound_types import GEO_POINT

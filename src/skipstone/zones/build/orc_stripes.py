@@ -17,8 +17,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final, TypeAlias
 
 from skipstone.errors import FormatViolation, SkipstoneError
-from skipstone.metadata.arrow_types import values_to_array
-from skipstone.metadata.projection import (
+from skipstone.metadata.formats.arrow_types import values_to_array
+from skipstone.metadata.schemas.projection import (
     DefaultValue,
     FileColumn,
     NullValue,

@@ -16,8 +16,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from skipstone.errors import FormatViolation
-from skipstone.metadata.arrow_convert import convert_array
-from skipstone.metadata.projection import (
+from skipstone.metadata.formats.arrow_convert import convert_array
+from skipstone.metadata.schemas.projection import (
     DefaultValue,
     FileColumn,
     NullValue,

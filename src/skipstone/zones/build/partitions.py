@@ -8,7 +8,7 @@ Spec: "Partition Values", "Scan Planning".
 from __future__ import annotations
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.partitioning import PartitionSpec
+from skipstone.metadata.partitions.partitioning import PartitionSpec
 from skipstone.metadata.types import DoubleType, FloatType, PrimitiveType, StructType, UnknownType
 from skipstone.metadata.values import bound_type
 from skipstone.zones.arrow import Array, pa, pc

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from skipstone.metadata.manifest import ManifestFile
-from skipstone.metadata.manifest_list import manifests_to_arrow
+from skipstone.metadata.manifests.manifest import ManifestFile
+from skipstone.metadata.manifests.manifest_list import manifests_to_arrow
 from skipstone.metadata.types import DoubleType, FloatType, PrimitiveType, StructType, UnknownType, UuidType
 from skipstone.metadata.values import parse_bounds_array
 from skipstone.zones.arrow import Array, Bits, Counts, pa, pc

@@ -1,0 +1,1 @@
+"""The spec's types in other formats: Arrow, Avro, ORC, Parquet."""

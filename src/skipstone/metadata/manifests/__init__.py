@@ -1,0 +1,1 @@
+"""Manifests and manifest lists: Avro bytes to Arrow columns and back."""

@@ -1,0 +1,1 @@
+"""Transforms, partition specs and sort orders."""

@@ -1,0 +1,1 @@
+"""Table metadata and what it holds: snapshots, refs, properties, statistics files, history."""
