@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow
 
 from skipstone.errors import InvalidInput, NotFound, Unsupported, what_exists
+from skipstone.hosts import spark_host
 from skipstone.metadata.formats.arrow_types import to_arrow_schema
 from skipstone.metadata.reserved import METADATA_COLUMNS, PARTITION_NAME, partition_column
 from skipstone.metadata.schema import Schema
@@ -138,6 +139,10 @@ class Scan:
         """The rows as a DuckDB relation."""
         duckdb = _needs("duckdb", self.name)
         return (connection or duckdb).from_arrow(_plain_storage(self.to_arrow()))
+
+    def to_spark(self, spark: Any = None) -> Any:
+        """The rows as a native Spark DataFrame over the files that are left; by default in the active session."""
+        return spark_host(f"read {self.name} with Spark").read_scan(self, spark)
 
     def count(self) -> int:
         """How many rows match: from metadata alone where it proves the number, by reading otherwise."""

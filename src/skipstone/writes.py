@@ -23,6 +23,7 @@ from skipstone.commit import (
     UpgradeFormat,
 )
 from skipstone.errors import InvalidInput
+from skipstone.hosts import is_spark_frame, spark_host
 from skipstone.metadata.partitions.partition_evolution import PartitionSpecUpdate
 from skipstone.metadata.partitions.sorting import build_sort_order
 from skipstone.metadata.schemas.evolution import SchemaUpdate
@@ -57,7 +58,7 @@ class Writes(Timeline):
         summary: Mapping[str, str] | None = None,
         wap_id: str | None = None,
     ) -> None:
-        """Add rows: an Arrow table, batch or reader, a pandas or Polars frame, or a list of dicts.
+        """Add rows: an Arrow table, batch or reader, a pandas or Polars frame, a list of dicts or a Spark DataFrame.
 
         With a `wap_id` the rows are staged: readers see them once they are published under this id.
         """
@@ -148,12 +149,21 @@ class Writes(Timeline):
             self._apply(change)
 
     def _write(self, rows: Any, *, merge_schema: bool) -> Any:
+        if is_spark_frame(rows):
+            return self._write_spark(rows, merge_schema=merge_schema)
         reader = as_reader(rows, self.metadata.current_schema, what=self.name, new_columns=merge_schema)
         if merge_schema:
             wider = schema_of(reader.schema, format_version=self.metadata.format_version)
             with self.update_schema() as update:
                 update.union_by_name(wider)
         return write_rows(reader, metadata=self.metadata, storage=self.storage)
+
+    def _write_spark(self, frame: Any, *, merge_schema: bool) -> Any:
+        host = spark_host(f"write a Spark DataFrame to {self.name}")
+        if merge_schema:
+            with self.update_schema() as update:
+                update.union_by_name(host.schema_of_frame(frame, format_version=self.metadata.format_version))
+        return host.write_frame(frame, metadata=self.metadata, storage=self.storage, name=self.name)
 
 
 class _Recorder:

@@ -1,0 +1,25 @@
+"""The way from the door to hosts that are optional extras: found by name when they are asked for, never imported before."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from skipstone.errors import Unsupported
+
+
+def spark_host(what: str) -> Any:
+    """The Spark host, for `what`; a clear error where PySpark is not installed."""
+    try:
+        return import_module("skipstone.spark")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "pyspark":
+            raise
+        raise Unsupported(
+            f"Cannot {what}: PySpark is not installed. Run pip install 'skipstone[spark]' (it also needs Java 17)."
+        ) from None
+
+
+def is_spark_frame(rows: Any) -> bool:
+    """Whether rows are a Spark DataFrame, classic or Connect."""
+    return any(c.__module__.startswith("pyspark.sql") and c.__name__ == "DataFrame" for c in type(rows).__mro__)

@@ -1,0 +1,14 @@
+"""The Spark host: tables written and read as Spark jobs, natively, with no JVM code of our own.
+
+    spark = skipstone.spark.session()
+    table.append(df);  table.scan("zip_code = '10001'").to_spark(spark)
+
+Law: what Spark reads through us equals a full scan by Spark itself; what a job wrote is visible after its commit only.
+"""
+
+from skipstone.spark.frames_in import schema_of_frame
+from skipstone.spark.scan import read_scan
+from skipstone.spark.session import session
+from skipstone.spark.write import write_frame
+
+__all__ = ["read_scan", "schema_of_frame", "session", "write_frame"]
