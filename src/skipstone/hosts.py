@@ -1,4 +1,4 @@
-"""The way from the door to hosts that are optional extras: found by name when they are asked for, never imported before."""
+"""The way from the door to hosts that are optional extras: found by name when asked for, never imported before."""
 
 from __future__ import annotations
 
