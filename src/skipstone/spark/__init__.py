@@ -8,7 +8,7 @@ Law: what Spark reads through us equals a full scan by Spark itself; what a job 
 
 from skipstone.spark.frames_in import schema_of_frame
 from skipstone.spark.scan import read_scan
-from skipstone.spark.session import session
+from skipstone.spark.session import active, prepared, session
 from skipstone.spark.write import write_frame
 
-__all__ = ["read_scan", "schema_of_frame", "session", "write_frame"]
+__all__ = ["active", "prepared", "read_scan", "schema_of_frame", "session", "write_frame"]
