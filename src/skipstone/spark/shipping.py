@@ -1,7 +1,8 @@
 """The package as one file that Spark carries to executors on other machines.
 
 Executors need the same interpreter with the dependencies installed; this package itself travels with the job, so that
-driver and executors always run the same code. The file's name says its content: two versions never share one.
+driver and executors always run the same code. The file's name says its content: two versions never share one. It is
+unpacked where it arrives (see `shipped_init`).
 """
 
 from __future__ import annotations
@@ -49,10 +50,12 @@ def packed() -> Path:
 
 
 def sources() -> list[tuple[str, bytes]]:
-    """Every source file of the package by its name inside a zip, in order."""
+    """What is in the zip file, by name and in order: a beginning that unpacks, and every source file to unpack."""
     root = Path(skipstone.__file__).parent
     found = sorted(p for p in root.rglob("*") if p.suffix == ".py" or p.name == "py.typed")
-    return [(f"{root.name}/{p.relative_to(root).as_posix()}", p.read_bytes()) for p in found]
+    beginning = (root / "spark" / "shipped_init.py").read_bytes()
+    package = [(f"sources/{root.name}/{p.relative_to(root).as_posix()}", p.read_bytes()) for p in found]
+    return [(f"{root.name}/__init__.py", beginning), *package]
 
 
 def package_home() -> Path:
