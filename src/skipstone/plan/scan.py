@@ -9,8 +9,8 @@ Spec: "Scan Planning".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from skipstone.plan.entries import (
     unified_type,
 )
 from skipstone.plan.levels import LevelReport, as_text
+from skipstone.plan.live_rows import UNKNOWN_ROWS, live_rows
 from skipstone.plan.remapped import remapped_ids
 from skipstone.plan.snapshot_manifests import manifests_of, prune_manifests
 from skipstone.predicate.float_order import FloatOrder
@@ -43,6 +44,7 @@ from skipstone.zones.build.partitions import from_partitions
 from skipstone.zones.judge import prove
 from skipstone.zones.levels import prove_partitions
 from skipstone.zones.verdict import Verdict
+from skipstone.zones.zone_map import ZoneMap
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
@@ -53,7 +55,8 @@ class ScanPlan:
     """What to read.
 
     `files` has one row a data file: its path, format, partition, counts, sequence numbers, `verdict` (the integers of
-    `Verdict`) and `deletes`, the rows of the `deletes` table that apply to it.
+    `Verdict`) and `deletes`, the rows of the `deletes` table that apply to it. `facts` are what is known about the
+    columns that were asked for, one zone a file; a column that is not there is unknown.
     """
 
     metadata: TableMetadata
@@ -64,6 +67,7 @@ class ScanPlan:
     files: Any
     deletes: Any
     levels: tuple[LevelReport, ...]
+    facts: ZoneMap | None = None
     _residuals: dict[Any, Predicate] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -94,39 +98,33 @@ class ScanPlan:
         verdicts = self.files.column("verdict").to_numpy()
         if (verdicts != Verdict.EVERY_ROW_MATCHES).any():
             return None
-        used = pc.list_flatten(self.files.column("deletes"))
-        if len(used) == 0:
-            return pc.sum(self.files.column("record_count")).as_py() or 0
-        applied = self.deletes.take(used)
-        if applied.column("content_offset").null_count:
-            return None  # only deletion vectors say exactly how many rows of one file they delete
-        kept = pc.sum(self.files.column("record_count")).as_py() - pc.sum(applied.column("record_count")).as_py()
-        return int(kept)
+        rows = live_rows(self.files, self.deletes)
+        return None if (rows == UNKNOWN_ROWS).any() else int(rows.sum())
 
     def limited(self, num_rows: int) -> ScanPlan:
-        """A plan that reads only as many fully matching files as hold `num_rows` rows, if there are that many."""
-        rows = self.files.column("record_count").to_numpy()
-        free = (self.files.column("verdict").to_numpy() == Verdict.EVERY_ROW_MATCHES) & (
-            pc.list_value_length(self.files.column("deletes")).to_numpy() == 0
-        )
-        order = np.flatnonzero(free & (rows >= 0))
-        enough = np.searchsorted(np.cumsum(rows[order]), num_rows)
-        if enough >= len(order):
-            return self
-        chosen = order[: enough + 1]
-        report = LevelReport(name="limit", zones_in=len(self), skipped=len(self) - len(chosen), proven=len(chosen))
-        return self._with_files(self.files.take(pa.array(chosen)), (*self.levels, report))
+        """A plan that reads only as many fully matching files as hold `num_rows` rows.
 
-    def _with_files(self, files: Any, levels: tuple[LevelReport, ...]) -> ScanPlan:
-        return ScanPlan(
-            metadata=self.metadata,
-            snapshot=self.snapshot,
-            schema=self.schema,
-            predicate=self.predicate,
-            float_order=self.float_order,
-            files=files,
-            deletes=self.deletes,
-            levels=levels,
+        If there are not that many, those files come first, so that reading can stop as soon as there are enough.
+        """
+        rows = live_rows(self.files, self.deletes)
+        is_sure = (self.files.column("verdict").to_numpy() == Verdict.EVERY_ROW_MATCHES) & (rows != UNKNOWN_ROWS)
+        # Few large files before many small ones; files that are deleted whole hold nothing.
+        order = np.flatnonzero(is_sure & (rows > 0))
+        order = order[np.argsort(-rows[order], kind="stable")]
+        enough = int(np.searchsorted(np.cumsum(rows[order]), num_rows)) if num_rows else -1
+        if enough < len(order):
+            return self.taking(order[: enough + 1], "limit", proven=enough + 1)
+        return self.taking(np.concatenate([order, np.flatnonzero(~is_sure)]), "limit", proven=len(order))
+
+    def taking(self, rows: Any, level: str | None = None, *, proven: int = 0) -> ScanPlan:
+        """The plan of some of its files, in the order given; as a level of its own if it has a name."""
+        indices = pa.array(rows, pa.int64())
+        report = LevelReport(name=level or "", zones_in=len(self), skipped=len(self) - len(indices), proven=proven)
+        return replace(
+            self,
+            files=self.files.take(indices).combine_chunks(),
+            facts=None if self.facts is None else self.facts.take(indices),
+            levels=self.levels if level is None else (*self.levels, report),
         )
 
     def explain(self) -> str:
@@ -154,8 +152,12 @@ def plan_scan(
     schema: Schema,
     predicate: Predicate = TRUE,
     float_order: FloatOrder = FloatOrder.IEEE,
+    facts_of: Collection[int] = (),
 ) -> ScanPlan:
-    """Plan a snapshot (None: a table without any) for a predicate bound to `schema`."""
+    """Plan a snapshot (None: a table without any) for a predicate bound to `schema`.
+
+    `facts_of` names further columns whose facts the plan shall have: pruning beyond filters looks at them.
+    """
     manifests = () if snapshot is None else manifests_of(snapshot, metadata, storage)
     data = [m for m in manifests if m.content == ManifestContent.DATA]
     verdicts = prune_manifests(data, predicate, metadata, schema, float_order)
@@ -171,7 +173,7 @@ def plan_scan(
     deletes = read_deletes(manifests, metadata, storage, predicate, schema, float_order)
     equality_ids = pc.unique(pc.list_flatten(deletes.column("equality_ids"))).to_pylist()
     files = read_live_entries(
-        kept, metadata, storage, columns=FILE_COLUMNS, metrics=(*field_ids(predicate), *equality_ids)
+        kept, metadata, storage, columns=FILE_COLUMNS, metrics=(*field_ids(predicate), *equality_ids, *facts_of)
     )
     return finish(
         files,
@@ -182,6 +184,7 @@ def plan_scan(
         predicate=predicate,
         float_order=float_order,
         levels=levels,
+        facts_of=facts_of,
     )
 
 
@@ -195,9 +198,10 @@ def finish(
     predicate: Predicate,
     float_order: FloatOrder,
     levels: list[LevelReport],
+    facts_of: Collection[int] = (),
 ) -> ScanPlan:
     """The plan over entries that were read: files pruned, deletes matched."""
-    files = _prune_files(files, predicate, metadata, schema, float_order, levels)
+    files, facts = _prune_files(files, predicate, metadata, schema, float_order, levels)
     files, deletes = _with_deletes(files, deletes, metadata)
     return ScanPlan(
         metadata=metadata,
@@ -208,6 +212,7 @@ def finish(
         files=files,
         deletes=deletes,
         levels=tuple(levels),
+        facts=replace(facts, columns={i: f for i, f in facts.columns.items() if i in set(facts_of)}),
     )
 
 
@@ -218,8 +223,8 @@ def _prune_files(
     schema: Schema,
     float_order: FloatOrder,
     levels: list[LevelReport],
-) -> Any:
-    """The files that can hold a match, with their verdicts. Partitions first, then the metrics of what they kept."""
+) -> tuple[Any, ZoneMap]:
+    """The files that can hold a match, with their verdicts and facts: partitions first, then metrics of the rest."""
     unified = unified_type(metadata)
     none = np.zeros(files.num_rows, bool)
     every = np.zeros(files.num_rows, bool)
@@ -250,7 +255,8 @@ def _prune_files(
         LevelReport(name="files", zones_in=files.num_rows, skipped=int(none.sum()), proven=int((every & ~none).sum()))
     )
     verdicts = np.where(every, np.int8(Verdict.EVERY_ROW_MATCHES), np.int8(Verdict.UNKNOWN))
-    return files.append_column("verdict", pa.array(verdicts, pa.int8())).filter(pa.array(~none)).combine_chunks()
+    files = files.append_column("verdict", pa.array(verdicts, pa.int8())).filter(pa.array(~none)).combine_chunks()
+    return files, metrics.filter(pa.array(~none))
 
 
 def _with_deletes(files: Any, deletes: Any, metadata: TableMetadata) -> tuple[Any, Any]:
