@@ -26,6 +26,7 @@ from skipstone.metadata.tables.property_kinds import (
     fraction,
     integer,
     location,
+    names,
     optional_choice,
     optional_integer,
     parse_boolean,
@@ -182,6 +183,12 @@ HISTORY_MAX_SNAPSHOT_AGE_MS: Final = integer(MAX_SNAPSHOT_AGE_MS, 5 * 24 * 60 * 
 HISTORY_MIN_SNAPSHOTS_TO_KEEP: Final = integer(MIN_SNAPSHOTS_TO_KEEP, 1, low=1, high=_INT_MAX)
 HISTORY_MAX_REF_AGE_MS: Final = integer(MAX_REF_AGE_MS, LONG_MAX, low=1)
 GC_ENABLED: Final = boolean("gc.enabled", True)
+
+# The skip index.
+INDEX_ENABLED: Final = boolean("skipstone.index.enabled", True)
+INDEX_COLUMNS: Final = names("skipstone.index.columns")
+INDEX_PATH: Final = location("skipstone.index.path")
+INDEX_SIDECAR_MIN_FILES: Final = integer("skipstone.index.sidecar-min-files", 64, low=1)
 
 _KNOWN: Final[dict[str, Property[Any]]] = {p.key: p for p in globals().values() if isinstance(p, Property)}
 _FAMILIES: Final = tuple(f for f in globals().values() if isinstance(f, PropertyFamily))

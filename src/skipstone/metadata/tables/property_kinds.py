@@ -140,6 +140,16 @@ def location(key: str) -> Property[str | None]:
     )
 
 
+def names(key: str) -> Property[tuple[str, ...] | None]:
+    """Column names with commas between them."""
+
+    def parse(text: str) -> tuple[str, ...] | None:
+        found = tuple(name.strip() for name in text.split(","))
+        return found if all(found) else None
+
+    return Property(key=key, default=None, parse=parse, expected="column names with commas between them")
+
+
 def parse_integer(text: str, low: int, high: int) -> int | None:
     stripped = text.strip()
     if _INTEGER.fullmatch(stripped) is None:
