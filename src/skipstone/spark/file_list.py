@@ -1,0 +1,106 @@
+"""A native Spark DataFrame over a given list of files: nothing is listed, guessed or opened to make it.
+
+Spark's own way to know files without a listing is the log of a streaming sink: paths and sizes in a small file that is
+read at once, on the driver. Each file's modification time carries its ordinal, which comes back with every row: a cheap
+key from a row to what is known about its file.
+
+The frame reads with settings of its own (columns by field id, size of the pieces), which live in a clone of the user's
+session, so that neither side sees the other's.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow
+import pyarrow.compute
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from skipstone.spark.session import cores_of
+from skipstone.spark.splits import OPEN_COST_BYTES, split_bytes
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+
+_SETTINGS: Final[Mapping[str, str]] = {
+    "spark.sql.parquet.fieldId.read.enabled": "true",
+    "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
+    "spark.sql.parquet.filterPushdown": "true",
+    "spark.sql.parquet.enableVectorizedReader": "true",
+    "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.streaming.fileStreamSink.ignoreMetadata": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.openCostInBytes": str(OPEN_COST_BYTES),
+}
+_BLOCK_BYTES: Final = 128 << 20
+
+
+def file_frame(
+    spark: SparkSession, uris: Any, sizes: Any, ordinals: Any, schema: T.StructType, *, file_format: str = "parquet"
+) -> DataFrame:
+    """The files' rows under `schema`. `sizes` must be true: Spark does not look beyond them."""
+    total = int(pc.sum(sizes).as_py() or 0)
+    reader = _reading_session(spark, split_bytes(total, len(uris), cores=cores_of(spark)))
+    with _log(uris, sizes, ordinals) as directory:
+        java_frame = (
+            reader.read()
+            .format(file_format)
+            .schema(reader.parseDataType(schema.json()))
+            .option("recursiveFileLookup", "true")
+            .load(f"file://{directory}")
+        )
+        plan = java_frame.queryExecution().analyzed()
+    jvm: Any = spark._jvm
+    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
+def _reading_session(spark: SparkSession, max_split_bytes: int) -> Any:
+    """A clone of the user's session, in the JVM, with the settings of our reads."""
+    clone = spark._jsparkSession.cloneSession()
+    settings = clone.conf()
+    for key, value in _SETTINGS.items():
+        settings.set(key, value)
+    settings.set("spark.sql.files.maxPartitionBytes", str(max_split_bytes))
+    return clone
+
+
+@contextmanager
+def _log(uris: Any, sizes: Any, ordinals: Any) -> Iterator[str]:
+    """A directory with the log of a streaming sink that has written these files; gone after it was read."""
+    directory = Path(tempfile.mkdtemp(prefix="skipstone-files-"))
+    try:
+        (directory / "_spark_metadata").mkdir()
+        with (directory / "_spark_metadata" / "0").open("wb") as log:
+            log.write(b"v1")
+            for line in _lines(uris, sizes, ordinals):
+                log.write(line)
+        yield str(directory)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _lines(uris: Any, sizes: Any, ordinals: Any) -> Iterator[bytes]:
+    """One JSON object a file. URIs are percent-encoded, so nothing in them needs an escape in JSON."""
+    lines = pc.binary_join_element_wise(
+        '\n{"path":"',
+        uris,
+        '","size":',
+        sizes.cast(pa.string()),
+        ',"isDir":false,"modificationTime":',
+        pa.array(np.asarray(ordinals), pa.int64()).cast(pa.string()),
+        f',"blockReplication":1,"blockSize":{_BLOCK_BYTES},"action":"add"}}',
+        "",
+    )
+    for line in lines.to_pylist():
+        yield line.encode()

@@ -1,0 +1,59 @@
+"""The names under which columns are scanned.
+
+Spark finds columns by field id but pushes filters down by name. A filter pushed to a column of another id would drop
+rows, so a column keeps its name in the scan only if no other column ever had it, at any depth. Columns that hold floats
+never keep theirs: Parquet's statistics know neither NaN nor that -0.0 equals 0.0, and a pushed `x > 5` loses NaN rows.
+A name that no file has is never pushed into one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from skipstone.metadata.formats.avro_names import sanitize_name
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.types import DoubleType, Field, FloatType, Type, children, walk
+
+PREFIX: Final = "__skipstone_"
+
+Owners = Mapping[str, set[int]]
+
+
+def generated(field_id: int) -> str:
+    """A name that no column of a file has."""
+    return f"{PREFIX}{field_id}"
+
+
+def name_owners(metadata: TableMetadata) -> Owners:
+    """Every dotted name that any schema of the table had, without regard to case, with the ids that bore it."""
+    owners: dict[str, set[int]] = {}
+    for schema in metadata.schemas:
+        for field in schema.fields:
+            for path, field_id in _paths(field, ""):
+                owners.setdefault(path, set()).add(field_id)
+    return owners
+
+
+def scan_name(field: Field, owners: Owners) -> str:
+    """The name a top-level column is scanned under."""
+    keeps = (
+        field.name.isidentifier()
+        and not field.name.startswith(("_metadata", PREFIX))
+        and not any(isinstance(f.type, FloatType | DoubleType) for f in (field, *walk(field.type)))
+        and all(owners.get(path, {field_id}) == {field_id} for path, field_id in _paths(field, ""))
+    )
+    return field.name if keeps else generated(field.id)
+
+
+def _paths(field: Field, above: str) -> Iterator[tuple[str, int]]:
+    """The dotted names of a field and all below, as they are and as files spell them."""
+    for name in {field.name, sanitize_name(field.name) if field.name else field.name}:
+        path = f"{above}{name}".lower()
+        yield path, field.id
+        yield from _below(field.type, path)
+
+
+def _below(type_: Type, path: str) -> Iterator[tuple[str, int]]:
+    for child in children(type_):
+        yield from _paths(child, f"{path}.")
