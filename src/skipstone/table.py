@@ -35,12 +35,13 @@ from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.moments import older_than_ms
 from skipstone.scan import Scan
+from skipstone.statistics import StatisticsVerbs, with_partition_statistics
 from skipstone.storage import absolute_location
 from skipstone.storage.protocol import FileInfo, Storage
 from skipstone.writes import Writes
 
 
-class Table(Writes):
+class Table(Writes, StatisticsVerbs):
     """A table as of the last time it was loaded, changed or refreshed."""
 
     def __init__(self, loaded: LoadedTable, *, catalog: Catalog | None, storage: Storage) -> None:
@@ -216,6 +217,7 @@ class Table(Writes):
     def _apply(self, change: Change) -> None:
         transaction = self._begin()
         transaction.add(change)
+        with_partition_statistics(transaction)
         self._take(transaction.commit())
 
     def _begin(self) -> Transaction:
@@ -257,6 +259,7 @@ class TableTransaction(Writes):
         self._transaction.add(change)
 
     def commit(self) -> None:
+        with_partition_statistics(self._transaction)
         self._table._take(self._transaction.commit())
 
     def __enter__(self) -> Self:

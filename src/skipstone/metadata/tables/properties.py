@@ -190,6 +190,10 @@ INDEX_COLUMNS: Final = names("skipstone.index.columns")
 INDEX_PATH: Final = location("skipstone.index.path")
 INDEX_SIDECAR_MIN_FILES: Final = integer("skipstone.index.sidecar-min-files", 64, low=1)
 
+# Statistics.
+STATS_PARTITION_ON_COMMIT: Final = boolean("skipstone.stats.partition-on-commit", False)
+STATS_PATH: Final = location("skipstone.stats.path")
+
 _KNOWN: Final[dict[str, Property[Any]]] = {p.key: p for p in globals().values() if isinstance(p, Property)}
 _FAMILIES: Final = tuple(f for f in globals().values() if isinstance(f, PropertyFamily))
 

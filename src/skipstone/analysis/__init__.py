@@ -1,0 +1,1 @@
+"""Statistics as steps: computed from manifests and data files, published, kept current, audited, used to estimate."""
