@@ -5,10 +5,10 @@ A snapshot id, a tag or a point in time is read with the schema of that time, a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow
 
@@ -25,8 +25,11 @@ from skipstone.metadata.types import Field, StructType
 from skipstone.moments import timestamp_ms
 from skipstone.plan import ScanPlan, plan_scan
 from skipstone.plan.entries import unified_type
+from skipstone.plan.sort_keys import sort_keys
+from skipstone.plan.topk import plan_top
 from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind
 from skipstone.read import read_plan
+from skipstone.read.top_rows import TopRows, read_top
 from skipstone.storage.protocol import Storage
 
 pa: Any = pyarrow
@@ -98,15 +101,26 @@ class Scan:
 
     @cached_property
     def _plan(self) -> ScanPlan:
-        plan = plan_scan(
+        plan = self._plan_all()
+        return plan if self.limit is None else plan.limited(self.limit)
+
+    def _plan_all(self, facts_of: Collection[int] = ()) -> ScanPlan:
+        """The plan without the limit, with facts of further columns."""
+        return plan_scan(
             self.metadata,
             self.storage,
             snapshot=self.snapshot,
             schema=self.schema,
             predicate=self.predicate,
             float_order=self.float_order,
+            facts_of=facts_of,
         )
-        return plan if self.limit is None else plan.limited(self.limit)
+
+    def planned(self, plan: ScanPlan) -> Scan:
+        """The same scan with a plan made before, over fewer files for example."""
+        other = Scan(**self._arguments())
+        other.__dict__["_plan"] = plan
+        return other
 
     def plan(self) -> ScanPlan:
         """Which files will be read, and why."""
@@ -150,6 +164,19 @@ class Scan:
         proven = whole.count()
         total = proven if proven is not None else self._read_count(whole)
         return total if self.limit is None else min(total, self.limit)
+
+    def top_k(self, by: Any, k: int, *, descending: bool = True, nulls: Literal["first", "last"] = "last") -> TopRows:
+        """The first k rows by a column, or by several, reading only the files whose bounds can hold one of them.
+
+        `by` is a name or a list of names; a pair such as `("price", "asc")` overrides `descending`. Which of equal rows
+        are taken is not said.
+        """
+        keys = sort_keys(
+            by, self.schema, descending=descending, nulls=nulls, table=self.name, exact=self.case_sensitive
+        )
+        most = k if self.limit is None else min(k, self.limit)
+        top = plan_top(self._plan_all(facts_of=[keys[0].column.field_id]), keys, most)
+        return read_top(top, self.storage, wanted=self.wanted, threads=self.threads)
 
     def _unlimited(self) -> Scan:
         return Scan(**{**self._arguments(), "limit": None})

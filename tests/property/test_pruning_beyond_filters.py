@@ -1,0 +1,174 @@
+"""Limits, top-k, aggregates and joins: whatever the files and deletes, the answer is that of a full scan.
+
+The model is the full scan itself, worked on in Python.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import skipstone
+from skipstone import FloatOrder
+
+pa: Any = pyarrow
+
+FORM = pa.schema(
+    [
+        ("p", pa.string()),
+        ("n", pa.int64()),
+        ("d", pa.float64()),
+        ("s", pa.string()),
+        ("m", pa.decimal128(9, 2)),
+    ]
+)
+LONG = "long text that no metric holds whole "
+VALUES: dict[str, list[Any]] = {
+    "p": [None, "x", "y"],
+    "n": [None, *range(-4, 5)],
+    "d": [None, math.nan, -math.inf, -1.5, -0.0, 0.0, 2.5, math.inf],
+    "s": [None, "", "a", "b", "é😀", LONG + "a", LONG + "b", LONG + "c"],
+    "m": [None, Decimal("-1.00"), Decimal("0.00"), Decimal("2.50")],
+}
+FILTERS: dict[str | None, Callable[[Any], bool]] = {
+    None: lambda r: True,
+    "n > 0": lambda r: r["n"] is not None and r["n"] > 0,
+    "n >= -4": lambda r: r["n"] is not None,
+    "p = 'x'": lambda r: r["p"] == "x",
+    "s IS NOT NULL": lambda r: r["s"] is not None,
+}
+GONE: dict[str, Callable[[Any], bool]] = {
+    "n = 1": lambda r: r["n"] == 1,
+    "s = 'b'": lambda r: r["s"] == "b",
+    "p = 'y'": lambda r: r["p"] == "y",
+    "n < -2": lambda r: r["n"] is not None and r["n"] < -2,
+}
+METRICS = ["truncate(16)", "truncate(2)", "full", "counts", "none"]
+Made = tuple[Any, list[dict[str, Any]]]
+
+
+@functools.cache
+def pool() -> list[Made]:
+    """Tables of all sorts with the rows that are in them, made once: examples are about what is asked of them."""
+    directory = Path(tempfile.mkdtemp(prefix="beyond-"))
+    lake = skipstone.catalog(f"sqlite:///{directory}/catalog.db", warehouse=str(directory))
+    lake.create_namespace("t")
+    return [_table(lake, number, random.Random(number)) for number in range(24)]
+
+
+def _table(lake: Any, number: int, choice: random.Random) -> Made:
+    properties = {
+        "write.delete.mode": choice.choice(["merge-on-read", "copy-on-write"]),
+        "write.metadata.metrics.default": METRICS[number % len(METRICS)],
+    }
+    table = lake.create_table(
+        f"t.t{number}",
+        FORM,
+        format_version=choice.choice([2, 3]),
+        properties=properties,
+        partition_by=choice.choice([["p"], [], ["bucket(3, n)"]]),
+    )
+    rows: list[dict[str, Any]] = []
+    for part in range(choice.randint(0, 6)):
+        # A file has few values of each column, so that bounds tell files apart, or all of them.
+        some = {c: choice.sample(v, choice.randint(1, len(v))) for c, v in VALUES.items()}
+        added = [{c: choice.choice(v) for c, v in some.items()} for _ in range(choice.randint(1, 6))]
+        table.append(pa.Table.from_pylist(added, schema=FORM))
+        rows += added
+        if part == 2 and choice.random() < 0.5:
+            text = choice.choice(sorted(GONE))
+            table.delete(text)
+            rows = [r for r in rows if not GONE[text](r)]
+    return table, rows
+
+
+tables = st.integers(0, 23).map(lambda number: pool()[number])
+
+
+def plain(value: Any) -> Any:
+    """NaN equal to NaN, -0.0 to 0.0."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value + 0.0
+    return value
+
+
+@settings(max_examples=40, deadline=None)
+@given(made=tables, sql=st.sampled_from(list(FILTERS)), limit=st.integers(0, 12))
+def test_a_limit_gives_enough_rows_of_the_result(made: Any, sql: str | None, limit: int) -> None:
+    table, rows = made
+    expected = Counter(tuple(map(plain, r.values())) for r in rows if FILTERS[sql](r))
+    found = Counter(tuple(map(plain, r.values())) for r in table.scan(sql, limit=limit).to_arrow().to_pylist())
+    assert found.total() == min(limit, expected.total())
+    assert found <= expected
+    assert table.scan(sql, limit=limit).count() == found.total()
+
+
+def key_of(column: str, descending: bool, nulls: str, order: FloatOrder) -> Callable[[Any], Any]:
+    """A sort key in Python: the kinds of values one after another, then the values."""
+
+    def key(row: Any) -> Any:
+        value = row[column]
+        is_nan = isinstance(value, float) and math.isnan(value)
+        if value is None:
+            return (-1 if nulls == "first" else 9, 0)
+        if is_nan and order is FloatOrder.SPARK:
+            return (1 if descending else 5, 0)
+        if is_nan:
+            return (1 if nulls == "first" else 5, 0)
+        return (3, _Reversed(value) if descending else value)
+
+    return key
+
+
+@functools.total_ordering
+class _Reversed:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Reversed) and bool(self.value == other.value)
+
+    def __lt__(self, other: _Reversed) -> bool:
+        return bool(other.value < self.value)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    made=tables,
+    sql=st.sampled_from(list(FILTERS)),
+    column=st.sampled_from(["n", "d", "s", "m", "p"]),
+    k=st.integers(0, 8),
+    descending=st.booleans(),
+    nulls=st.sampled_from(["first", "last"]),
+    order=st.sampled_from(list(FloatOrder)),
+    second=st.none() | st.sampled_from(["n", "s"]),
+)
+def test_top_k_is_the_sorted_result_cut(
+    made: Any, sql: str | None, column: str, k: int, descending: bool, nulls: Any, order: FloatOrder, second: str | None
+) -> None:
+    table, rows = made
+    by = [column] if second is None else [column, (second, "asc")]
+    keys = [key_of(column, descending, nulls, order)]
+    if second is not None:
+        keys.append(key_of(second, False, nulls, order))
+    expected = sorted((r for r in rows if FILTERS[sql](r)), key=lambda r: [f(r) for f in keys])
+    top = table.scan(sql, float_order=order, columns=["m", "s"]).top_k(by, k, descending=descending, nulls=nulls)
+    whole = table.scan(sql, float_order=order).top_k(by, k, descending=descending, nulls=nulls)
+    found = whole.rows.to_pylist()
+    assert [[f(r) for f in keys] for r in found] == [[f(r) for f in keys] for r in expected[:k]]
+    assert Counter(tuple(map(plain, r.values())) for r in found) <= Counter(
+        tuple(map(plain, r.values())) for r in expected
+    )
+    assert top.rows.column_names == ["m", "s"] and top.rows.num_rows == len(found)
+    assert whole.files_read <= whole.files_planned
