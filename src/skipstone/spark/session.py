@@ -55,9 +55,9 @@ def session(master: str | None = None, app_name: str = APP_NAME, **settings: Any
     running = SparkSession.getActiveSession()
     if running is not None:
         return _joined(running, master, asked)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     where = master or (None if is_submitted else "local[*]")
+    _choose_interpreter(where)
     builder = SparkSession.builder.appName(app_name)
     if where is not None:
         builder = builder.master(where)
@@ -120,7 +120,7 @@ def _defaults(master: str | None) -> dict[str, str]:
     defaults = {**NEEDED, **_OURS, "spark.driver.extraJavaOptions": "-Duser.timezone=UTC"}
     if master is None or not is_local(master):
         # Executors run in processes of their own, maybe elsewhere: the package travels with the job.
-        return {**defaults, "spark.submit.pyFiles": str(packed()), "spark.executorEnv.PYSPARK_PYTHON": sys.executable}
+        return {**defaults, "spark.submit.pyFiles": str(packed())}
     _put_on_python_path()
     return {
         **defaults,
@@ -161,6 +161,15 @@ def _check_names(settings: Mapping[str, Any]) -> None:
 
 def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _choose_interpreter(master: str | None) -> None:
+    """Python workers run this interpreter; on other machines the one the user named, if any."""
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if master is not None and is_local(master):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    else:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 def _put_on_python_path() -> None:
