@@ -1,12 +1,73 @@
-"""What a Spark DataFrame's columns are in the table format's types."""
+"""What a Spark DataFrame's columns are in the table format's types.
+
+Spec: "Schemas and Data Types".
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from typing import Any, Final
 
-from skipstone.errors import Unsupported
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.session import _monkey_patch_RDD
+
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.types import ListType, MapType, StructType
+from skipstone.spark.session import NEEDED, UTC, is_remote, prepared, temporarily
+from skipstone.spark.types import from_spark_struct
+
+# How frames of ours are built: moments are not moved, arithmetic wraps, names are taken to the letter.
+_BUILDING: Final = {
+    **NEEDED,
+    "spark.sql.session.timeZone": UTC,
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "true",
+}
 
 
 def schema_of_frame(frame: Any, *, format_version: int) -> Schema:
-    raise Unsupported("Cannot take the schema of a Spark DataFrame: not built yet.")
+    """The columns as a schema; new ids. All are optional: what Spark says about nulls is about these rows only."""
+    ids = count(1)
+    struct = from_spark_struct(frame.schema, lambda: next(ids))
+    schema = Schema(fields=_optional(struct).fields)
+    schema.check_format_version(format_version)
+    return schema
+
+
+@contextmanager
+def apart(frame: Any, settings: dict[str, str]) -> Iterator[Any]:
+    """The frame in a session of its own, with settings that no other work sees.
+
+    A copy of the user's session shares everything with it but its settings. Spark Connect has no such copy: there the
+    settings hold for the session while the work lasts.
+    """
+    spark = prepared(frame.sparkSession)
+    wanted = {**_BUILDING, **settings}
+    if is_remote(spark):
+        with temporarily(spark, wanted):
+            yield frame
+        return
+    java = spark._jsparkSession.cloneSession()
+    own = SparkSession(spark.sparkContext, jsparkSession=java)
+    _monkey_patch_RDD(spark)  # a new session has put itself behind `rdd.toDF`
+    for key, value in wanted.items():
+        own.conf.set(key, value)
+    jvm: Any = spark._jvm
+    plan = frame._jdf.logicalPlan()
+    yield DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(java, plan), own)
+
+
+def _optional(type_: Any) -> Any:
+    """The type with nothing required in it."""
+    match type_:
+        case StructType(fields):
+            return StructType(tuple(replace(f, type=_optional(f.type), required=False) for f in fields))
+        case ListType():
+            return replace(type_, element=_optional(type_.element), element_required=False)
+        case MapType():
+            return replace(type_, value=_optional(type_.value), value_required=False)
+        case _:
+            return type_

@@ -79,7 +79,7 @@ class ParquetFileWriter:
         footer = self._footers[0]
         return FileFacts(
             record_count=self._rows,
-            split_offsets=tuple(_start(footer.row_group(i)) for i in range(footer.num_row_groups)),
+            split_offsets=tuple(first_page(footer.row_group(i)) for i in range(footer.num_row_groups)),
             metrics=footer_metrics(footer, self._plan, self._facts),
         )
 
@@ -162,7 +162,7 @@ def _longest(array: Any) -> int:
     return longest
 
 
-def _start(row_group: Any) -> int:
+def first_page(row_group: Any) -> int:
     """Where a row group begins: its first page."""
     column = row_group.column(0)
     first: int = column.data_page_offset

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 from uuid import UUID
 
@@ -97,15 +98,20 @@ def _add_bounds(
     high = None if seen is None else seen.upper
     for chunk in chunks:
         statistics = chunk.statistics
-        if statistics is not None and statistics.has_min_max:
-            low = merged(column.type, low, _value(column.type, statistics.min_raw), is_upper=False)
-            high = merged(column.type, high, _value(column.type, statistics.max_raw), is_upper=True)
+        if statistics is not None and statistics.has_min_max and not _is_nan(column, statistics):
+            low = merged(column.type, low, statistic_value(column.type, statistics.min_raw), is_upper=False)
+            high = merged(column.type, high, statistic_value(column.type, statistics.max_raw), is_upper=True)
         elif not (_has_no_values(statistics, chunk, column, seen) or (seen is not None and seen.has_long_values)):
             return
     for value, bounds, is_upper in ((low, lower, False), (high, upper, True)):
         data = None if value is None else bound_bytes(column.type, value, column.mode, is_upper=is_upper)
         if data is not None:
             bounds[column.field_id] = data
+
+
+def _is_nan(column: TrackedColumn, statistics: Any) -> bool:
+    """Whether a bound is NaN, as some writers leave it: then it bounds nothing."""
+    return is_float(column.type) and (isnan(statistics.min_raw) or isnan(statistics.max_raw))
 
 
 def _has_no_values(statistics: Any, chunk: Any, column: TrackedColumn, seen: RowFacts | None) -> bool:
@@ -115,7 +121,7 @@ def _has_no_values(statistics: Any, chunk: Any, column: TrackedColumn, seen: Row
     return statistics.null_count == chunk.num_values or (is_float(column.type) and seen is not None and seen.nans > 0)
 
 
-def _value(type_: PrimitiveType, raw: Any) -> Value:
+def statistic_value(type_: PrimitiveType, raw: Any) -> Value:
     """A statistic as Parquet stores it, as a value of the column."""
     match type_:
         case DecimalType(_, scale):
