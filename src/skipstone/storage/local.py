@@ -3,18 +3,23 @@
 A file is written under a temporary name in its directory and then linked to its own name: a link never replaces
 anything, so of two writers one fails, and a killed writer leaves at most a hidden temporary file.
 
-Files are forced to disk in the background, several at a time: a file system then needs one flush for many, where one
-after the other they would cost a flush each. Until `settle` nothing refers to them.
+Files are forced to disk several at a time: a file system then needs one flush for many, where one after the other they
+would cost a flush each. Until `settle` nothing refers to them.
+
+What writes a file handles paths as plain text: a commit of small files is many such calls, and a `Path` costs more than
+most of them.
 """
+
+# ruff: noqa: PTH103, PTH105, PTH108, PTH110, PTH116, PTH120, PTH123
 
 from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
@@ -24,6 +29,8 @@ from skipstone.storage.protocol import Child, FileInfo, check_range, missing, ta
 
 # A directory is no file, and nothing is stored under a file.
 _ABSENT: Final = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+T = TypeVar("T")
 
 
 class LocalStorage:
@@ -73,38 +80,37 @@ class LocalStorage:
         return Path(local_path(path)).is_file()
 
     def write_new(self, path: str, data: bytes) -> None:
-        target = Path(local_path(path))
-        if target.exists():
+        target = local_path(path)
+        if os.path.exists(target):
             raise taken(path)
         temporary = _temporary_beside(target)
         try:
             _write(temporary, data)
-            self._link(temporary, target, path)
+            self._link(temporary, target, path, size_in_bytes=len(data))
         finally:
-            temporary.unlink(missing_ok=True)
+            _remove(temporary)
 
     def write_over(self, path: str, data: bytes) -> None:
-        target = Path(local_path(path))
+        target = local_path(path)
         temporary = _temporary_beside(target)
         try:
             _write(temporary, data)
-            temporary.replace(target)
+            os.replace(temporary, target)
         finally:
-            temporary.unlink(missing_ok=True)
+            _remove(temporary)
 
     @contextmanager
     def create(self, path: str) -> Iterator[pa.NativeFile]:
-        target = Path(local_path(path))
-        if target.exists():
+        target = local_path(path)
+        if os.path.exists(target):
             raise taken(path)
         temporary = _temporary_beside(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with pa.OSFile(str(temporary), "wb") as stream:
+            with _in_directory(lambda: pa.OSFile(temporary, "wb"), temporary) as stream:
                 yield stream
-            self._link(temporary, target, path)
+            self._link(temporary, target, path, size_in_bytes=os.stat(temporary).st_size)
         finally:
-            temporary.unlink(missing_ok=True)
+            _remove(temporary)
 
     def delete(self, path: str) -> None:
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -145,30 +151,44 @@ class LocalStorage:
             Path(local_path(path)).rmdir()
 
     def move_new(self, source: str, target: str) -> None:
-        start = Path(local_path(source))
+        start, end = local_path(source), local_path(target)
+        os.makedirs(os.path.dirname(end), exist_ok=True)
         try:
-            self._link(start, Path(local_path(target)), target)
+            self._link(start, end, target, size_in_bytes=os.stat(start).st_size)
         except FileNotFoundError:
             raise missing(source) from None
-        start.unlink(missing_ok=True)
+        _remove(start)
 
     def settle(self) -> None:
         if self._flushing is not None:
             self._flushing.settle()
 
-    def _link(self, source: Path, target: Path, path: str) -> None:
-        target.parent.mkdir(parents=True, exist_ok=True)
+    def _link(self, source: str, target: str, path: str, *, size_in_bytes: int) -> None:
         try:
             os.link(source, target)
         except FileExistsError:
             raise taken(path) from None
         if self._flushing is not None:
-            self._flushing.add(str(target))
+            self._flushing.add(target, size_in_bytes)
 
 
-def _temporary_beside(target: Path) -> Path:
+def _temporary_beside(target: str) -> str:
     # Hidden, because readers of directories skip hidden files.
-    return target.parent / f".{uuid.uuid4().hex}.part"
+    return f"{os.path.dirname(target)}/.{uuid.uuid4().hex}.part"
+
+
+def _in_directory(open_file: Callable[[], T], path: str) -> T:
+    """An opened new file. Its directory is made if it is not there, which is rarely so."""
+    try:
+        return open_file()
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return open_file()
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 def _entries(directory: str) -> list[os.DirEntry[str]]:
@@ -179,7 +199,8 @@ def _entries(directory: str) -> list[os.DirEntry[str]]:
         return []
 
 
-def _write(temporary: Path, data: bytes) -> None:
-    temporary.parent.mkdir(parents=True, exist_ok=True)
-    with temporary.open("xb") as file:
-        file.write(data)
+def _write(temporary: str, data: bytes) -> None:
+    with _in_directory(lambda: open(temporary, "xb", buffering=0), temporary) as file:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[file.write(rest) :]
