@@ -77,6 +77,7 @@ def test_both_encoders_write_the_same_bytes_and_the_values_come_back(
     options: dict[str, Any] = {"sync": SYNC, "block_bytes": block_bytes, "codec": codec}
     data = encode(avro, table, engine="python", **options)
     assert encode(avro, table, engine="numba", **options) == data
+    assert encode(avro, table, engine="numpy", **options) == data
     again = decode(parse_container(data, source="generated"))
     assert again.num_rows == table.num_rows
     for i, (f, column) in enumerate(zip(schema.fields, columns, strict=True)):

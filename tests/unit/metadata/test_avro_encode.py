@@ -31,6 +31,7 @@ def both(schema: dict[str, Any], table: pa.Table, **options: Any) -> bytes:
     """The file, after checking that both encoders make the same one."""
     made = encode(schema, table, sync=SYNC, engine="python", **options)
     assert encode(schema, table, sync=SYNC, engine="numba", **options) == made
+    assert encode(schema, table, sync=SYNC, engine="numpy", **options) == made
     return made
 
 

@@ -1,7 +1,8 @@
 """Arrow tables as Avro object container files.
 
-Rows are encoded in blocks of about `block_bytes`; a block ends with the first row that reaches that size. Small tables
-go through the reference encoder, large ones through the compiled one: the bytes are the same.
+Rows are encoded in blocks of about `block_bytes`; a block ends with the first row that reaches that size. A few rows go
+through the reference encoder, some more are encoded by column, and large tables by compiled code: the bytes are the
+same.
 
 Avro: "Object Container Files", "Required Codecs", "Optional Codecs".
 """
@@ -20,18 +21,21 @@ import numpy as np
 import pyarrow as pa
 
 from skipstone.errors import InvalidInput
+from skipstone.metadata.avro import encode_numpy, encode_placed
 from skipstone.metadata.avro.encode_columns import lay_out
 from skipstone.metadata.avro.encode_python import encode_rows, varint, with_length
 
 Codec: TypeAlias = Literal["null", "deflate", "zstandard", "snappy", "bzip2", "xz"]
-Engine: TypeAlias = Literal["auto", "python", "numba"]
+Engine: TypeAlias = Literal["auto", "python", "numpy", "numba"]
 
 CODECS: Final[tuple[Codec, ...]] = ("null", "deflate", "zstandard", "snappy", "bzip2", "xz")
 MAGIC: Final = b"Obj\x01"
 SYNC_BYTES: Final = 16
 BLOCK_BYTES_DEFAULT: Final = 64_000
-# Below this many rows the reference encoder is done before Numba is imported.
-NUMBA_ROWS_MIN: Final = 500
+# Below this many rows the reference encoder is done before the columns are measured.
+NUMPY_ROWS_MIN: Final = 16
+# Below this many rows all is done before Numba is imported.
+NUMBA_ROWS_MIN: Final = 4_000
 # Rows laid out at a time, which bounds the memory beside the output.
 _ROWS_AT_A_TIME: Final = 16_384
 # A manifest is written once and read often, but higher levels take twice the time for 7 % fewer bytes.
@@ -67,20 +71,26 @@ def encode(
     for key, value in entries.items():
         parts += (with_length(key.encode()), with_length(value))
     parts += (b"\x00", marker)
-    compiled = engine == "numba" or (engine == "auto" and table.num_rows >= NUMBA_ROWS_MIN)
-    for rows, body in _blocks(schema, table, block_bytes, compiled):
+    chosen = _engine_for(table.num_rows) if engine == "auto" else engine
+    for rows, body in _blocks(schema, table, block_bytes, chosen):
         packed = _compress(body, codec, level)
         parts += (varint(rows), varint(len(packed)), packed, marker)
     return b"".join(parts)
 
 
+def _engine_for(num_rows: int) -> Engine:
+    if num_rows < NUMPY_ROWS_MIN:
+        return "python"
+    return "numpy" if num_rows < NUMBA_ROWS_MIN else "numba"
+
+
 def _blocks(
-    schema: Mapping[str, Any], table: pa.Table, block_bytes: int, compiled: bool
+    schema: Mapping[str, Any], table: pa.Table, block_bytes: int, engine: Engine
 ) -> Iterator[tuple[int, bytes]]:
     """Row counts and bodies of the blocks; a block ends with the first row that makes it `block_bytes` or longer."""
     waiting, waiting_rows = b"", 0
     for start in range(0, table.num_rows, _ROWS_AT_A_TIME):
-        body, ends = _encoded(schema, table.slice(start, _ROWS_AT_A_TIME), compiled)
+        body, ends = _encoded(schema, table.slice(start, _ROWS_AT_A_TIME), engine)
         first, position = 0, 0
         while first < len(ends):
             wanted = position + block_bytes - len(waiting)
@@ -97,17 +107,20 @@ def _blocks(
         yield waiting_rows, waiting
 
 
-def _encoded(schema: Mapping[str, Any], table: pa.Table, compiled: bool) -> tuple[memoryview, Any]:
+def _encoded(schema: Mapping[str, Any], table: pa.Table, engine: Engine) -> tuple[memoryview, Any]:
     (batch,) = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
     node = lay_out(schema, batch)
-    if compiled:
-        # Imported late because Numba takes a moment and most commits are small.
-        from skipstone.metadata.avro import encode_numba
-
-        body, ends = encode_numba.encode_rows(node)
+    if engine == "python":
+        rows = encode_rows(node)
+        return memoryview(b"".join(rows)), np.cumsum([len(row) for row in rows], dtype=np.int64)
+    if engine == "numpy":
+        body, ends = encode_placed.encode_rows(node, encode_numpy)
         return body.data, ends
-    rows = encode_rows(node)
-    return memoryview(b"".join(rows)), np.cumsum([len(row) for row in rows], dtype=np.int64)
+    # Imported late because Numba takes a moment and most commits are small.
+    from skipstone.metadata.avro import encode_numba
+
+    body, ends = encode_placed.encode_rows(node, encode_numba)
+    return body.data, ends
 
 
 def _compress(body: bytes, codec: Codec, level: int | None) -> bytes:

@@ -23,13 +23,16 @@ from skipstone.metadata.avro.encode_columns import (
 )
 
 _END_OF_ITEMS: Final = b"\x00"
+_ONE_BYTE: Final = tuple(bytes((i,)) for i in range(128))
 
 
 def varint(value: int) -> bytes:
     """A 64-bit integer in zig-zag variable-length form."""
     rest = (value << 1) ^ (value >> 63)
     if rest < 128:
-        return bytes((rest,))
+        return _ONE_BYTE[rest]
+    if rest < 16384:
+        return bytes((rest & 127 | 128, rest >> 7))
     out = bytearray()
     while rest >= 128:
         out.append(rest & 127 | 128)
