@@ -28,6 +28,8 @@ from skipstone.metadata.avro.varint import Damage, read_length, read_long
 _INT_MIN: Final = -(2**31)
 _INT_MAX: Final = 2**31 - 1
 _DECIMAL_BYTES: Final = 16
+_NO_UNION: Final = -2
+_SURE_VARINT_BYTES: Final = 9  # so many never hold more than 64 bits
 
 
 class Place(Exception):
@@ -50,6 +52,7 @@ class PythonDecoder:
         self.valid: list[list[int]] = [[] for _ in program.slots]
         self.record_count = 0
         self.wished = frozenset(program.ids)
+        self.flat_lists = _flat_lists(program)
         self._blank: list[Any] = [_blank(spec) for spec in program.slots]
 
     def block(self, data: bytes, count: int) -> None:
@@ -126,14 +129,21 @@ class _Run:
     def record(self, pos: int) -> int:
         rows = self.decoder.program.rows
         items, valid = self.decoder.items, self.decoder.valid
+        flat_lists = self.decoder.flat_lists
+        data, end = self.data, self.end
         row_count = len(rows)
         at = 0
         while at < row_count:
             self.row_at = at
             op, slot, arg, null, jump, min_bytes = rows[at]
             at += 1
-            if null != -2:
-                pos, is_null = self.union(pos, null)
+            if null != _NO_UNION:
+                # Both branches of an ordinary union take one byte.
+                if null >= 0 and op != NULL and pos < end and (tag := data[pos]) in (0, 2):
+                    pos += 1
+                    is_null = tag >> 1 == null
+                else:
+                    pos, is_null = self.union(pos, null)
                 if op == NULL:
                     continue
                 if op in (COUNTS, BOUNDS):
@@ -167,7 +177,11 @@ class _Run:
             elif op == CLOSE_LIST:
                 pos, at = self.close_list(pos, at, arg, min_bytes, slot)
             elif op == SKIP_LIST:
-                pos, at = self.open_list(pos, at, jump, min_bytes, -1)
+                after = skip_flat_list(data, pos, end, *flat_lists[at - 1]) if at - 1 in flat_lists else -1
+                if after >= 0:
+                    pos, at = after, jump
+                else:
+                    pos, at = self.open_list(pos, at, jump, min_bytes, -1)
             elif op == SKIP_LIST_CLOSE:
                 pos, at = self.close_list(pos, at, arg, min_bytes, -1)
             elif op == SKIP_VARINTS:
@@ -321,6 +335,50 @@ class _Run:
             self.decoder.valid[slot].append(1 if wished in found else 0)
             self.decoder.items[slot].append(found.get(wished, self.decoder._blank[slot]))
         return pos
+
+
+def _flat_lists(program: Program) -> dict[int, tuple[int, bool]]:
+    """The lists to skip whose items are integers, then perhaps a byte string, by the place they begin in the program.
+
+    Metrics of columns nobody asked for are such lists, and most of a manifest.
+    """
+    found: dict[int, tuple[int, bool]] = {}
+    for at, (op, *_, jump, _) in enumerate(program.rows):
+        if op == SKIP_LIST:
+            inside = program.rows[at + 1 : jump - 1]
+            has_bytes = bool(inside) and inside[-1][0] == SKIP_BYTES
+            varints = inside[:-1] if has_bytes else inside
+            is_plain = all(row[3] == _NO_UNION for row in inside) and program.rows[jump - 1][0] == SKIP_LIST_CLOSE
+            if is_plain and all(row[0] == SKIP_VARINTS for row in varints):
+                found[at] = (sum(row[2] for row in varints), has_bytes)
+    return found
+
+
+def skip_flat_list(data: bytes, pos: int, end: int, varints: int, has_bytes: bool) -> int:
+    """Where a list of flat items ends; -1 if anything about it is unusual, which the careful way then looks at."""
+    try:
+        while True:
+            count = data[pos]
+            pos += 1
+            if count == 0:
+                return pos if pos <= end else -1
+            if count & 0x81:  # the count takes more bytes, or says how long the block is
+                return -1
+            for _ in range(count >> 1):
+                for _ in range(varints):
+                    start = pos
+                    while data[pos] >= 0x80:
+                        pos += 1
+                    pos += 1
+                    if pos - start > _SURE_VARINT_BYTES:
+                        return -1
+                if has_bytes:
+                    length = data[pos]
+                    if length & 0x81:
+                        return -1
+                    pos += 1 + (length >> 1)
+    except IndexError:
+        return -1
 
 
 def _check_limit(pos: int, limit: int) -> None:
