@@ -31,6 +31,22 @@ from skipstone.storage.protocol import Storage
 
 _LOCATION_CHARACTERS_MAX = 1000
 
+# What every load and every commit asks for, as text: SQLAlchemy takes longer to put such a statement together than the
+# database to answer it. By whether the database tells tables from views.
+_ROW = "catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name"
+_TABLE_ONLY = {False: "", True: f" AND (iceberg_type = '{TABLE_TYPE}' OR iceberg_type IS NULL)"}
+_FIND = {
+    has_type: sa.text(f"SELECT metadata_location FROM {TABLES.name} WHERE {_ROW}{only}")
+    for has_type, only in _TABLE_ONLY.items()
+}
+_SWAP = {
+    has_type: sa.text(
+        f"UPDATE {TABLES.name} SET metadata_location = :location, previous_metadata_location = :expected "
+        f"WHERE {_ROW} AND metadata_location = :expected{only}"
+    )
+    for has_type, only in _TABLE_ONLY.items()
+}
+
 
 class SqlCatalog(SqlNamespaces):
     """Tables in a SQLite file or a PostgreSQL database. `name` keeps several catalogs of one database apart."""
@@ -139,9 +155,8 @@ class SqlCatalog(SqlNamespaces):
 
     def _pointer(self, identifier: Identifier) -> str | None:
         """The metadata location in the table's row, empty if the row has none, None without a row."""
-        query = sa.select(TABLES.c.metadata_location).where(*self._row(identifier), self._is_table())
         with self._database.reading() as connection:
-            found = connection.execute(query).first()
+            found = connection.execute(_FIND[self._has_type], self._key(identifier)).first()
         return None if found is None else found[0] or ""
 
     def _insert_table(self, identifier: Identifier, location: str, *, verb: str) -> None:
@@ -162,13 +177,9 @@ class SqlCatalog(SqlNamespaces):
 
     def _swap(self, identifier: Identifier, expected: str, location: str) -> None:
         table = display(identifier)
-        change = (
-            sa.update(TABLES)
-            .where(*self._row(identifier), TABLES.c.metadata_location == expected, self._is_table())
-            .values(metadata_location=location, previous_metadata_location=expected)
-        )
+        values = {**self._key(identifier), "expected": expected, "location": location}
         with self._database.writing(f"Cannot commit to {table}") as connection:
-            if connection.execute(change).rowcount == 1:
+            if connection.execute(_SWAP[self._has_type], values).rowcount == 1:
                 return
         now = self._pointer(identifier)
         got = "no such table, it was dropped or renamed" if now is None else f"{now or 'none'}"
@@ -183,6 +194,9 @@ class SqlCatalog(SqlNamespaces):
             TABLES.c.table_namespace == display(identifier[:-1]),
             TABLES.c.table_name == identifier[-1],
         )
+
+    def _key(self, identifier: Identifier) -> dict[str, str]:
+        return {"catalog": self._name, "namespace": display(identifier[:-1]), "name": identifier[-1]}
 
     def _is_table(self) -> sa.ColumnElement[bool]:
         if not self._has_type:

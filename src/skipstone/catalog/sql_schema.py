@@ -59,6 +59,14 @@ def open_schema(database: Database) -> bool:
 
 
 def _has_type_column(connection: sa.Connection) -> bool | None:
+    """Whether there is the column; None if there is not even the table."""
+    if connection.dialect.name == "sqlite":
+        # What SQLAlchemy's inspector asks for too, in a tenth of the time.
+        tables, namespaces = (
+            {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({table.name})")}
+            for table in (TABLES, NAMESPACE_PROPERTIES)
+        )
+        return TABLES.c.iceberg_type.name in tables if tables and namespaces else None
     inspector = sa.inspect(connection)
     if not inspector.has_table(TABLES.name) or not inspector.has_table(NAMESPACE_PROPERTIES.name):
         return None
