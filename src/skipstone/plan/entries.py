@@ -134,9 +134,8 @@ def _cast(child: Any, arrow: Any) -> Any:
 
 def empty_entries(metadata: TableMetadata, columns: Collection[str]) -> Any:
     from_schema = {**_ARROW, "partition": partition_arrow_type(unified_type(metadata))}
-    arrays = {name: pa.array([], from_schema[name]) for name in ("status", *columns)}
-    arrays["spec_id"] = arrays["manifest"] = pa.array([], pa.int32())
-    return pa.table(arrays)
+    fields = [pa.field(name, from_schema[name]) for name in ("status", *columns)]
+    return pa.schema([*fields, pa.field("spec_id", pa.int32()), pa.field("manifest", pa.int32())]).empty_table()
 
 
 def partition_codes(spec_ids: Any, partitions: Any) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -227,10 +227,10 @@ def _prune_files(
     """The files that can hold a match, with their verdicts and facts: partitions first, then metrics of the rest."""
     unified = unified_type(metadata)
     none = np.zeros(files.num_rows, bool)
-    every = np.zeros(files.num_rows, bool)
+    every = np.full(files.num_rows, predicate == TRUE)
     codes = partition_codes(files.column("spec_id"), files.column("partition"))
     spec_ids = files.column("spec_id").to_numpy()
-    for spec_id in np.unique(spec_ids).tolist():
+    for spec_id in np.unique(spec_ids).tolist() if predicate != TRUE else ():
         rows = np.flatnonzero(spec_ids == spec_id)
         # Many files share a tuple: judge each tuple once.
         first, where = np.unique(codes[rows], return_index=True, return_inverse=True)[1:]
@@ -261,6 +261,11 @@ def _prune_files(
 
 def _with_deletes(files: Any, deletes: Any, metadata: TableMetadata) -> tuple[Any, Any]:
     """The files with the deletes that apply to them; deletes that apply to none are left out."""
+    plain = [n for n in files.column_names if "." not in n and n not in ("status", "manifest")]
+    kept_columns = [n for n in deletes.column_names if "." not in n and n not in ("status", "manifest")]
+    if deletes.num_rows == 0:
+        empty = pa.ListArray.from_arrays(pa.array(np.zeros(files.num_rows + 1, np.int32)), _NO_IDS)
+        return files.select(plain).append_column("deletes", empty), deletes.select(kept_columns)
     spec_ids = pa.concat_arrays([c for t in (files, deletes) for c in t.column("spec_id").chunks] or [_NO_IDS])
     chunks = [c for t in (files, deletes) for c in t.column("partition").chunks]
     partitions = pa.concat_arrays(chunks) if chunks else None
@@ -279,8 +284,6 @@ def _with_deletes(files: Any, deletes: Any, metadata: TableMetadata) -> tuple[An
     used = np.unique(lists.flatten().to_numpy(zero_copy_only=False).astype(np.int64))
     renumbered = np.searchsorted(used, lists.flatten().to_numpy(zero_copy_only=False))
     lists = pa.ListArray.from_arrays(lists.offsets, pa.array(renumbered, pa.int32()))
-    plain = [n for n in files.column_names if "." not in n and n not in ("status", "manifest")]
-    kept_columns = [n for n in deletes.column_names if "." not in n and n not in ("status", "manifest")]
     return (
         files.select(plain).append_column("deletes", lists),
         deletes.select(kept_columns).take(pa.array(used)).combine_chunks(),

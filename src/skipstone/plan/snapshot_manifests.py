@@ -18,7 +18,7 @@ from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import Predicate
+from skipstone.predicate.nodes import TRUE, Predicate
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.summaries import from_field_summaries
 from skipstone.zones.levels import prove_partitions
@@ -71,6 +71,8 @@ def prune_manifests(
     float_order: FloatOrder,
 ) -> list[Verdict]:
     """A verdict for each manifest: what its partition summaries prove about the rows of all its files."""
+    if predicate == TRUE:
+        return [Verdict.NO_ROW_MATCHES if m.has_no_live_files else Verdict.EVERY_ROW_MATCHES for m in manifests]
     verdicts = [Verdict.UNKNOWN] * len(manifests)
     by_spec: dict[int, list[int]] = defaultdict(list)
     for place, manifest in enumerate(manifests):
