@@ -53,7 +53,8 @@ def _check_columns(files: pa.Table) -> None:
             f"Cannot add files: expected the columns {', '.join(_REQUIRED)}, got none named {', '.join(missing)}."
         )
     keys = ["file_path"] + [name for name in ("content_offset",) if name in files.column_names]
-    if files.num_rows > 1:
+    if files.num_rows > 1 and _distinct(files["file_path"]) < files.num_rows:
+        # Deletion vectors share a file.
         counts = files.select(keys).group_by(keys).aggregate([([], "count_all")])
         doubled: Any = counts.filter(pc.field("count_all") > 1)
         if doubled.num_rows:
@@ -61,6 +62,11 @@ def _check_columns(files: pa.Table) -> None:
                 f"Cannot add file {doubled['file_path'][0].as_py()}: expected it once, got it "
                 f"{doubled['count_all'][0].as_py()} times. Remove the duplicates."
             )
+
+
+def _distinct(column: Any) -> int:
+    count: Any = pc.count_distinct(column)
+    return int(count.as_py())
 
 
 def _groups(files: pa.Table, metadata: TableMetadata) -> Iterator[FileGroup]:

@@ -118,7 +118,11 @@ def column_at(table: pa.Table, path: tuple[int, ...]) -> Any:
 
 
 def count_nans(column: Any) -> int:
-    return int(_compute.sum(_compute.is_nan(column), min_count=0).as_py())
+    if column.null_count:
+        return int(_compute.sum(_compute.is_nan(column), min_count=0).as_py())
+    # NumPy looks at a few values in a fraction of the time that Arrow takes to be called.
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return sum(int(np.count_nonzero(np.isnan(chunk.to_numpy()))) for chunk in chunks)
 
 
 def is_float(type_: Type) -> bool:

@@ -45,6 +45,18 @@ class RowFacts:
         self.upper = merged(type_, self.upper, upper, is_upper=True)
 
 
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """A column of a row group. pyarrow makes a new object for each look at its statistics: one look is enough."""
+
+    column: Any
+    statistics: Any
+
+
+def _chunk(column: Any) -> _Chunk:
+    return _Chunk(column, column.statistics)
+
+
 def footer_metrics(footer: Any, plan: MetricsPlan, rows: Mapping[int, RowFacts]) -> FileMetrics:
     """The metrics of a finished file; `rows` are the facts that were collected while writing, by field id."""
     groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
@@ -54,7 +66,7 @@ def footer_metrics(footer: Any, plan: MetricsPlan, rows: Mapping[int, RowFacts])
     lower: dict[int, bytes] = {}
     upper: dict[int, bytes] = {}
     for column in plan.tracked:
-        chunks = [g.column(column.file_column) for g in groups]
+        chunks = [_chunk(g.column(column.file_column)) for g in groups]
         seen = rows.get(column.field_id)
         values[column.field_id] = footer.num_rows
         if (null_count := _null_count(column, chunks, seen)) is not None:
@@ -75,7 +87,7 @@ def footer_metrics(footer: Any, plan: MetricsPlan, rows: Mapping[int, RowFacts])
     )
 
 
-def _null_count(column: TrackedColumn, chunks: list[Any], seen: RowFacts | None) -> int | None:
+def _null_count(column: TrackedColumn, chunks: list[_Chunk], seen: RowFacts | None) -> int | None:
     if isinstance(column.type, GeometryType | GeographyType):
         return None if seen is None else seen.nulls
     total = 0
@@ -89,7 +101,7 @@ def _null_count(column: TrackedColumn, chunks: list[Any], seen: RowFacts | None)
 
 def _add_bounds(
     column: TrackedColumn,
-    chunks: list[Any],
+    chunks: list[_Chunk],
     seen: RowFacts | None,
     lower: dict[int, bytes],
     upper: dict[int, bytes],
@@ -114,11 +126,13 @@ def _is_nan(column: TrackedColumn, statistics: Any) -> bool:
     return is_float(column.type) and (isnan(statistics.min_raw) or isnan(statistics.max_raw))
 
 
-def _has_no_values(statistics: Any, chunk: Any, column: TrackedColumn, seen: RowFacts | None) -> bool:
+def _has_no_values(statistics: Any, chunk: _Chunk, column: TrackedColumn, seen: RowFacts | None) -> bool:
     """Whether a row group without bounds holds nothing to bound: only nulls, or NaNs."""
     if statistics is None or not statistics.has_null_count:
         return False
-    return statistics.null_count == chunk.num_values or (is_float(column.type) and seen is not None and seen.nans > 0)
+    if statistics.null_count == chunk.column.num_values:
+        return True
+    return is_float(column.type) and seen is not None and seen.nans > 0
 
 
 def statistic_value(type_: PrimitiveType, raw: Any) -> Value:
@@ -135,11 +149,11 @@ def statistic_value(type_: PrimitiveType, raw: Any) -> Value:
             return raw
 
 
-def _add_box(column: TrackedColumn, chunks: list[Any], lower: dict[int, bytes], upper: dict[int, bytes]) -> None:
+def _add_box(column: TrackedColumn, chunks: list[_Chunk], lower: dict[int, bytes], upper: dict[int, bytes]) -> None:
     """The corners of the box around all geometries, where every row group has one."""
     boxes = []
     for chunk in chunks:
-        geo = chunk.geo_statistics
+        geo = chunk.column.geo_statistics
         if geo is None:
             return
         boxes.append(geo.to_dict())

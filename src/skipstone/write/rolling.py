@@ -64,13 +64,16 @@ class RollingFiles:
     def is_open(self) -> bool:
         return self._open is not None
 
-    def write(self, table: pa.Table) -> None:
-        """Add rows, in row groups of the set size, in as many files as the target size asks for."""
+    def write(self, table: pa.Table, *, size_in_bytes: int | None = None) -> None:
+        """Add rows, in row groups of the set size, in as many files as the target size asks for.
+
+        `size_in_bytes` is what they take in memory, if the caller knows.
+        """
         settings = self._kind.settings
         rows = table.num_rows
         if not rows:
             return
-        bytes_a_row = max(1, table.nbytes // rows)
+        bytes_a_row = max(1, (table.nbytes if size_in_bytes is None else size_in_bytes) // rows)
         step = max(1, min(settings.row_group_size_bytes, settings.target_file_size_bytes) // bytes_a_row)
         for start in range(0, rows, step):
             if self._open is None:

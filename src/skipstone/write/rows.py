@@ -110,7 +110,7 @@ class RowsWriter:
         self._schema = metadata.current_schema if schema is None else schema
         self._spec = metadata.default_spec if spec is None else spec
         self._order = _usable_order(metadata, sort_order)
-        lineage = _lineage_fields(metadata, self._schema) if with_lineage else ()
+        lineage = lineage_fields(metadata, self._schema) if with_lineage else ()
         layout = _layout(self._schema, lineage, self._order, tuple(metadata.properties.items()), file_format)
         settings = layout.settings
         if target_file_size_bytes is not None:
@@ -185,11 +185,12 @@ class RowsWriter:
         self._limit_open_files(buffer)
 
     def _write_out(self, buffer: _Buffer) -> None:
+        size_in_bytes = buffer.waiting_bytes
         rows = buffer.take()
         if rows is None:
             return
         if self._order.is_unsorted:
-            buffer.files.write(rows)
+            buffer.files.write(rows, size_in_bytes=size_in_bytes)
         else:
             # A file is sorted from its first row to its last, so rows sorted apart go to another file.
             buffer.files.write(sort_table(rows, self._order, self._schema, self._kind.struct))
@@ -273,7 +274,7 @@ def _usable_order(metadata: TableMetadata, given: SortOrder | None) -> SortOrder
     return given
 
 
-def _lineage_fields(metadata: TableMetadata, schema: Schema) -> tuple[Field, ...]:
+def lineage_fields(metadata: TableMetadata, schema: Schema) -> tuple[Field, ...]:
     if metadata.format_version < 3:
         raise InvalidInput(
             f"Cannot write row lineage to a v{metadata.format_version} table: expected v3 or later. Upgrade the table."

@@ -60,8 +60,12 @@ class _Counts:
                 self.position_delete_files += group.files
 
     def merge(self, other: _Counts) -> None:
-        for f in fields(self):
-            setattr(self, f.name, getattr(self, f.name) + getattr(other, f.name))
+        for name in _COUNT_NAMES:
+            if more := getattr(other, name):
+                setattr(self, name, getattr(self, name) + more)
+
+
+_COUNT_NAMES: Final = tuple(f.name for f in fields(_Counts))
 
 
 # (name when added, name when removed, field), in the order the reference implementation writes them.
@@ -272,17 +276,20 @@ def _groups(files: pa.Table, partition_width: int) -> Iterator[_Group]:
             keys.append(f"p{i}")
     aggregates: list[Any] = [("records", "sum"), ("size", "sum"), ([], "count_all")]
     grouped = pa.table(columns).group_by(keys).aggregate(aggregates)
-    for row in range(grouped.num_rows):
+    tuples: list[Any] = [
+        grouped[f"p{i}"] if f"p{i}" in keys else [pa.scalar(None, child.type)] * grouped.num_rows
+        for i, child in enumerate(children)
+    ]
+    counted = (grouped[name].to_pylist() for name in ("content", "is_dv", "count_all", "records_sum", "size_sum"))
+    partitions = zip(*tuples) if tuples else ((),) * grouped.num_rows
+    for partition, content, is_dv, files_count, records, size in zip(partitions, *counted):
         yield _Group(
-            partition=[
-                grouped[f"p{i}"][row] if f"p{i}" in keys else pa.scalar(None, child.type)
-                for i, child in enumerate(children)
-            ],
-            content=grouped["content"][row].as_py(),
-            is_dv=grouped["is_dv"][row].as_py(),
-            files=grouped["count_all"][row].as_py(),
-            records=grouped["records_sum"][row].as_py() or 0,
-            size=grouped["size_sum"][row].as_py() or 0,
+            partition=list(partition),
+            content=content,
+            is_dv=is_dv,
+            files=files_count,
+            records=records or 0,
+            size=size or 0,
         )
 
 
