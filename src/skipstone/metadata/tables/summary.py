@@ -9,7 +9,7 @@ Spec: Appendix F, "Optional Snapshot Summary Fields".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -106,6 +106,7 @@ class SummaryCollector:
         self._partition_limit = partition_limit
         self._added: dict[str, _Counts] = {}
         self._removed: dict[str, _Counts] = {}
+        self._changed: set[Hashable] = set()
         self._added_in_manifests = _Counts()
         self._removed_in_manifests = _Counts()
         self._unknown: set[str] = set()
@@ -118,11 +119,29 @@ class SummaryCollector:
 
         `schemas` are the table's older ones, for partition fields whose column was dropped.
         """
-        _take_in(self._added, files, spec, schema, tuple(schemas))
+        self._take_in(self._added, files, spec, schema, tuple(schemas))
 
     def remove(self, files: pa.Table, *, spec: PartitionSpec, schema: Schema, schemas: Iterable[Schema] = ()) -> None:
         """Count files removed under one partition spec."""
-        _take_in(self._removed, files, spec, schema, tuple(schemas))
+        self._take_in(self._removed, files, spec, schema, tuple(schemas))
+
+    def _take_in(
+        self,
+        by_path: dict[str, _Counts],
+        files: pa.Table,
+        spec: PartitionSpec,
+        schema: Schema,
+        schemas: tuple[Schema, ...],
+    ) -> None:
+        if self._partition_limit > 0:
+            _count_by_path(by_path, files, spec, schema, schemas)
+            self._changed = {*self._added, *self._removed}
+            return
+        # Nobody will read a path: partitions only have to be told apart.
+        counts = by_path.setdefault("", _Counts())
+        for group in _groups(files, 0):
+            counts.count(group)
+        self._changed.update((spec.spec_id, text) for text in _partition_texts(files))
 
     def add_manifest(
         self,
@@ -184,8 +203,10 @@ class SummaryCollector:
         return built
 
     def _partitions(self) -> dict[str, str]:
+        built = {"changed-partition-count": str(len(self._changed))}
+        if not self._partition_limit:
+            return built
         paths = sorted(self._added.keys() | self._removed.keys())
-        built = {"changed-partition-count": str(len(paths))}
         # The empty path is the one partition of an unpartitioned table: not worth a summary.
         if len(paths) <= self._partition_limit and any(paths):
             built["partition-summaries-included"] = "true"
@@ -237,7 +258,20 @@ def _sum(by_path: Mapping[str, _Counts]) -> _Counts:
     return total
 
 
-def _take_in(
+def _partition_texts(files: pa.Table) -> set[str]:
+    """The different partition tuples of files, as text in which NaN equals NaN."""
+    if files.num_rows == 0:
+        return set()
+    column: Any = files["partition"].combine_chunks()
+    if not column.type.num_fields:
+        return {""}
+    children = {f"p{i}": column.field(i) for i in range(column.type.num_fields)}
+    keys = [name for name, child in children.items() if not pa.types.is_null(child.type)]
+    different = pa.table(children).group_by(keys).aggregate([]) if keys and files.num_rows > 1 else pa.table(children)
+    return {repr(row) for row in zip(*(different[name].to_pylist() for name in keys))} if keys else {""}
+
+
+def _count_by_path(
     by_path: dict[str, _Counts], files: pa.Table, spec: PartitionSpec, schema: Schema, schemas: tuple[Schema, ...]
 ) -> None:
     partition_type = spec.partition_type(schema, schemas=schemas)
