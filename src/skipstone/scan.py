@@ -24,11 +24,14 @@ from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import Field, StructType
 from skipstone.moments import timestamp_ms
 from skipstone.plan import ScanPlan, plan_scan
+from skipstone.plan.aggregates import parse_aggregate
+from skipstone.plan.column_facts import column_named
 from skipstone.plan.entries import unified_type
 from skipstone.plan.sort_keys import sort_keys
 from skipstone.plan.topk import plan_top
 from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind
 from skipstone.read import read_plan
+from skipstone.read.aggregates import Aggregated, aggregate_plan
 from skipstone.read.top_rows import TopRows, read_top
 from skipstone.storage.protocol import Storage
 
@@ -50,6 +53,7 @@ class Scan:
     limit: int | None = None
     float_order: FloatOrder = FloatOrder.IEEE
     case_sensitive: bool = True
+    use_index: bool = True
     threads: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -114,6 +118,7 @@ class Scan:
             predicate=self.predicate,
             float_order=self.float_order,
             facts_of=facts_of,
+            use_index=self.use_index,
         )
 
     def planned(self, plan: ScanPlan) -> Scan:
@@ -177,6 +182,19 @@ class Scan:
         most = k if self.limit is None else min(k, self.limit)
         top = plan_top(self._plan_all(facts_of=[keys[0].column.field_id]), keys, most)
         return read_top(top, self.storage, wanted=self.wanted, threads=self.threads)
+
+    def aggregate(self, *aggregates: str, group_by: Sequence[str] = ()) -> Aggregated:
+        """`count(*)`, `count(c)`, `min(c)`, `max(c)` of the rows: from metadata where it is exact, else by reading.
+
+        Files partitioned by the columns of `group_by` are grouped without reading them.
+        """
+        if self.limit is not None:
+            raise InvalidInput(f"Cannot aggregate {self.name} with limit {self.limit}: drop the limit.")
+        names: dict[str, Any] = {"table": self.name, "case_sensitive": self.case_sensitive}
+        wanted = [parse_aggregate(text, self.schema, **names) for text in aggregates]
+        groups = [column_named(g, self.schema, what="group by", **names) for g in group_by]
+        plan = self._plan_all(facts_of=[a.column.field_id for a in wanted if a.column is not None])
+        return aggregate_plan(plan, self.storage, aggregates=wanted, group_by=groups, threads=self.threads)
 
     def _unlimited(self) -> Scan:
         return Scan(**{**self._arguments(), "limit": None})

@@ -172,3 +172,60 @@ def test_top_k_is_the_sorted_result_cut(
     )
     assert top.rows.column_names == ["m", "s"] and top.rows.num_rows == len(found)
     assert whole.files_read <= whole.files_planned
+
+
+def least(values: list[Any], order: FloatOrder, *, greatest: bool) -> Any:
+    """The least or greatest value: NaN above all for Spark, elsewhere only if there is nothing else."""
+    there = [v for v in values if v is not None]
+    numbers = [v for v in there if v == v]
+    has_nan = len(numbers) < len(there)
+    if not numbers or (has_nan and greatest and order is FloatOrder.SPARK):
+        return math.nan if has_nan else None
+    return max(numbers) if greatest else min(numbers)
+
+
+ASKED = [
+    "count(*)",
+    "count(n)",
+    "count(d)",
+    "min(n)",
+    "max(n)",
+    "min(d)",
+    "max(d)",
+    "min(s)",
+    "max(s)",
+    "max(m)",
+    "min(p)",
+]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    made=tables,
+    sql=st.sampled_from(list(FILTERS)),
+    asked=st.lists(st.sampled_from(ASKED), min_size=1, max_size=4, unique=True),
+    group_by=st.sampled_from([[], ["p"], ["n"], ["p", "d"]]),
+    order=st.sampled_from(list(FloatOrder)),
+)
+def test_aggregates_are_those_of_the_rows(
+    made: Any, sql: str | None, asked: list[str], group_by: list[str], order: FloatOrder
+) -> None:
+    table, rows = made
+    groups: dict[Any, list[Any]] = {} if group_by else {(): []}
+    for row in filter(FILTERS[sql], rows):
+        groups.setdefault(tuple(plain(row[g]) for g in group_by), []).append(row)
+    expected = {}
+    for key, members in groups.items():
+        answers = []
+        for text in asked:
+            kind, column = text.removesuffix(")").split("(")
+            values = members if column == "*" else [r[column] for r in members]
+            if kind == "count":
+                answers.append(sum(v is not None for v in values))
+            else:
+                answers.append(plain(least(values, order, greatest=kind == "max")))
+        expected[key] = answers
+    found = table.scan(sql, float_order=order).aggregate(*asked, group_by=group_by)
+    assert found.files_read <= found.files_planned
+    assert {tuple(plain(r[g]) for g in group_by): [plain(r[a]) for a in asked] for r in found.to_pylist()} == expected
+    assert found.table.num_rows == len(expected)
