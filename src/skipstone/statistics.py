@@ -7,17 +7,23 @@ table.estimate("zip_code = '10001'").rows
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from skipstone.analysis.analyze import FinishedAnalysis, analysed_ids, finish_analysis, plan_analysis
 from skipstone.analysis.partition_files import find_partition_statistics, store_partition_statistics
 from skipstone.analysis.publish import WritePartitionStatistics, partition_statistics_of
+from skipstone.analysis.table_statistics import statistics_by_partition, table_statistics
 from skipstone.commit import Change, Transaction, UpdateStatistics
+from skipstone.commit.retry import now_ms
 from skipstone.errors import InvalidInput
 from skipstone.metadata.tables.properties import STATS_PARTITION_ON_COMMIT, property_value
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
-from skipstone.predicate import FloatOrder, as_predicate, bind
+from skipstone.plan.entries import in_parallel
+from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind, col
+from skipstone.predicate.nodes import TRUE
+from skipstone.stats.column_statistics import TableStatistics
 from skipstone.stats.partition_statistics import PartitionStatistics
 from skipstone.storage.protocol import Storage
 
@@ -81,8 +87,65 @@ class StatisticsVerbs:
         predicate = bind(as_predicate(filter), schema, table=self.name, float_order=float_order)
         return found.filter(predicate, self.metadata, schema, float_order)
 
+    def analyze(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        partitions: Any = None,
+        snapshot_id: int | None = None,
+        full: bool = False,
+        threads: int | None = None,
+    ) -> FinishedAnalysis:
+        """Find out what only rows can tell: distinct values, quantiles, frequent values, lengths, exact bounds.
+
+        Reads only files that were not analysed yet, unless `full` is true. `partitions` is a filter on partition
+        columns, or a mapping of columns to values, in which None stands for any value.
+        """
+        snapshot, schema = self._snapshot(snapshot_id), self.metadata.current_schema
+        work = plan_analysis(
+            self.metadata,
+            self.storage,
+            snapshot,
+            field_ids=analysed_ids(schema, columns, table=self.name),
+            partitions=self._partitions(partitions),
+            full=full,
+        )
+        summaries = in_parallel(work.work().analyse, work.rows, threads)
+        finished = finish_analysis(work, summaries, now_ms=now_ms())
+        if finished.file is not None:
+            self._apply(UpdateStatistics(set_table=(finished.file,)))
+        return finished
+
+    def statistics(self, *, partitions: Any = None, snapshot_id: int | None = None) -> TableStatistics:
+        """What is known about the columns: from the last analysis, or else from manifests and registered sketches.
+
+        `partitions` chooses partitions, as in `analyze`.
+        """
+        chosen = self._partitions(partitions)
+        return table_statistics(self.metadata, self.storage, self._snapshot(snapshot_id), partitions=chosen)
+
+    def statistics_by_partition(
+        self, *, snapshot_id: int | None = None
+    ) -> Iterator[tuple[int, Mapping[str, Any], TableStatistics]]:
+        """Spec id, partition values by name, and statistics, of every analysed partition."""
+        return statistics_by_partition(self.metadata, self.storage, self._snapshot(snapshot_id))
+
+    def _partitions(self, chosen: Any) -> Predicate:
+        if isinstance(chosen, Mapping) and "type" not in chosen:
+            chosen = _static_values(chosen)
+        return bind(as_predicate(chosen), self.metadata.current_schema, table=self.name, float_order=FloatOrder.IEEE)
+
     def _snapshot(self, snapshot_id: int | None) -> Snapshot:
         found = self.metadata.current_snapshot if snapshot_id is None else self.metadata.snapshot(snapshot_id)
         if found is None:
             raise InvalidInput(f"Cannot tell statistics of {self.name}: the table has no snapshot. Append rows first.")
         return found
+
+
+def _static_values(values: Mapping[str, Any]) -> Any:
+    """A filter of the values that are told; a column without one may have any."""
+    chosen: Any = TRUE
+    for name, value in values.items():
+        if value is not None:
+            chosen = (col(name) == value) if chosen is TRUE else chosen & (col(name) == value)
+    return chosen

@@ -1,0 +1,227 @@
+"""ANALYZE: which files must be read, what is known of the others, and what it all says about the table.
+
+    plan_analysis -> files to read -> FileAnalysis on each, here or in tasks of a cluster -> finish_analysis
+
+Laws: a file is read at most once for its columns, and never again while it stays as it is. Rows deleted since a file
+was read make what is known of it bounds and upper estimates, until a full analysis reads it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow
+import pyarrow.compute
+
+from skipstone.analysis.collect import Wishes
+from skipstone.analysis.file_analysis import FileAnalysis, analysed_leaves, deletes_keys
+from skipstone.analysis.sketches import store_sketches
+from skipstone.analysis.store import AnalysisRecord, AnalysisStore, Known, KnownColumn
+from skipstone.errors import InvalidInput
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.statistics_files import StatisticsFile
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.plan.scan import ScanPlan, plan_scan
+from skipstone.predicate.nodes import TRUE, Predicate
+from skipstone.stats.summary import ColumnSummary, FileSummary, merge_summaries
+from skipstone.storage.protocol import Storage
+from skipstone.zones.verdict import Verdict
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisPlan:
+    """What is to be done. `rows` are the files of `plan` that must be read; `known` is about the others."""
+
+    metadata: TableMetadata
+    storage: Storage
+    snapshot: Snapshot
+    plan: ScanPlan
+    field_ids: tuple[int, ...]
+    rows: tuple[int, ...]
+    known: Known
+    previous: AnalysisRecord | None
+    is_whole_table: bool
+    wishes: Wishes
+
+    def work(self) -> FileAnalysis:
+        """What each task needs; it pickles."""
+        return FileAnalysis(plan=self.plan, storage=self.storage, field_ids=self.field_ids, wishes=self.wishes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedAnalysis:
+    """An analysis that is stored; `file` is to be registered."""
+
+    record: AnalysisRecord
+    file: StatisticsFile | None
+    files_read: int
+    files_known: int
+
+
+def analysed_ids(schema: Schema, columns: Sequence[str] | None, *, table: str) -> tuple[int, ...]:
+    """The columns to analyse; a struct stands for all that can be analysed in it."""
+    leaves = analysed_leaves(schema)
+    if columns is None:
+        return tuple(leaves)
+    found: dict[int, None] = {}
+    for name in columns:
+        field = schema.field(name)
+        inside = [i for i in leaves if i == field.id or field.id in {a.id for a in schema.ancestors(i)}]
+        if not inside:
+            raise InvalidInput(
+                f"Cannot analyse column {name!r} of {table}: expected a column of a primitive type, or a struct with "
+                f"one, got {field.type}."
+            )
+        found.update(dict.fromkeys(inside))
+    return tuple(found)
+
+
+def plan_analysis(
+    metadata: TableMetadata,
+    storage: Storage,
+    snapshot: Snapshot,
+    *,
+    field_ids: Sequence[int],
+    partitions: Predicate = TRUE,
+    full: bool = False,
+    wishes: Wishes | None = None,
+) -> AnalysisPlan:
+    """Decide what to read. `partitions` must choose whole partitions; `full` reads every file again."""
+    plan = plan_scan(metadata, storage, snapshot=snapshot, schema=metadata.current_schema, predicate=partitions)
+    verdicts = plan.files.column("verdict").to_numpy()
+    if partitions != TRUE and (verdicts != Verdict.EVERY_ROW_MATCHES).any():
+        raise InvalidInput(
+            f"Cannot analyse the partitions where {partitions}: expected a filter that partitions match whole or not "
+            "at all, got one that only some rows of a file match. Filter by partition columns."
+        )
+    store = AnalysisStore(metadata, storage)
+    previous = store.find(snapshot)
+    known = store.known(previous)
+    wanted = wishes or Wishes()
+    rows = range(len(plan)) if full else _unknown_rows(plan, known, field_ids, metadata.current_schema, wanted)
+    return AnalysisPlan(
+        metadata=metadata,
+        storage=storage,
+        snapshot=snapshot,
+        plan=plan,
+        field_ids=tuple(field_ids),
+        rows=tuple(rows),
+        known=known,
+        previous=previous,
+        is_whole_table=partitions == TRUE,
+        wishes=wanted,
+    )
+
+
+def _unknown_rows(plan: ScanPlan, known: Known, field_ids: Sequence[int], schema: Schema, wishes: Wishes) -> list[int]:
+    leaves = analysed_leaves(schema)
+    paths = plan.files.column("file_path").to_pylist()
+
+    def is_known(path: str) -> bool:
+        columns = known.get(path, {})
+        return all(_is_enough(columns.get(i), leaves[i].type, wishes) for i in field_ids)
+
+    return [row for row, path in enumerate(paths) if not is_known(path)]
+
+
+def _is_enough(column: KnownColumn | None, type_: Any, wishes: Wishes) -> bool:
+    """A promotion changes the bytes that sketches hash, so what was known of the old type is not enough."""
+    if column is None or column.summary.type != type_:
+        return False
+    return not (wishes.ndv and column.summary.theta is None and _can_sketch(column.summary))
+
+
+def _can_sketch(summary: ColumnSummary) -> bool:
+    return summary.lower is not None
+
+
+def finish_analysis(work: AnalysisPlan, summaries: Sequence[FileSummary], *, now_ms: int) -> FinishedAnalysis:
+    """Put what was found together with what was known, store it, and write the sketches to be registered."""
+    known: Known = {path: dict(columns) for path, columns in work.known.items()}
+    for summary in summaries:
+        columns = known.setdefault(summary.file_path, {})
+        columns.update({c.field_id: KnownColumn(c, summary.deletes_key) for c in summary.columns})
+    plan = work.plan if work.is_whole_table else _whole_plan(work)
+    everything = sorted({*work.field_ids, *(work.previous.field_ids if work.previous else ())})
+    files = KnownFiles(plan, known)
+    merged = [m for i in everything if (m := files.merged(i)) is not None]
+    exact_rows = plan.count()
+    rows = exact_rows if exact_rows is not None else pc.sum(plan.files.column("record_count")).as_py() or 0
+    record = AnalysisRecord(
+        snapshot_id=work.snapshot.snapshot_id,
+        analysed_at_ms=now_ms,
+        field_ids=tuple(everything),
+        row_count=rows,
+        row_count_is_exact=exact_rows is not None,
+        size_in_bytes=pc.sum(plan.files.column("file_size_in_bytes")).as_py() or 0,
+        table="",
+        summaries=() if work.previous is None else work.previous.summaries,
+        after_deletes=tuple(m.summary.field_id for m in merged if m.is_after_deletes),
+    )
+    stored = AnalysisStore(work.metadata, work.storage).save(
+        record,
+        new=summaries,
+        merged=[m.summary for m in merged],
+        known=known,
+        live=plan.files.column("file_path").to_pylist(),
+    )
+    return FinishedAnalysis(
+        record=stored,
+        file=_sketches(work, merged),
+        files_read=len(summaries),
+        files_known=len(work.plan) - len(summaries),
+    )
+
+
+def _sketches(work: AnalysisPlan, merged: Sequence[MergedColumn]) -> StatisticsFile | None:
+    schema = work.metadata.current_schema
+    found = {
+        m.summary.field_id: m.summary.theta
+        for m in merged
+        if m.summary.theta is not None and schema.find(m.summary.field_id) is not None
+    }
+    return store_sketches(found, work.metadata, work.storage, work.snapshot) if found else None
+
+
+def _whole_plan(work: AnalysisPlan) -> ScanPlan:
+    schema = work.metadata.current_schema
+    return plan_scan(work.metadata, work.storage, snapshot=work.snapshot, schema=schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedColumn:
+    """One column over several files, and whether rows of some were deleted after it was read."""
+
+    summary: ColumnSummary
+    is_after_deletes: bool
+
+
+class KnownFiles:
+    """The files of a plan, and what is known of each."""
+
+    def __init__(self, plan: ScanPlan, known: Known) -> None:
+        self.plan = plan
+        self._known = known
+        self._paths = plan.files.column("file_path").to_pylist()
+        self._keys = deletes_keys(plan)
+
+    def merged(self, field_id: int, rows: Sequence[int] | None = None) -> MergedColumn | None:
+        """A column over files, all by default; None unless it is known of every one of them."""
+        field = self.plan.schema.find(field_id)
+        parts: list[ColumnSummary] = []
+        is_after_deletes = False
+        for row in range(len(self._paths)) if rows is None else rows:
+            column = self._known.get(self._paths[row], {}).get(field_id)
+            if field is None or column is None or column.summary.type != field.type:
+                return None
+            parts.append(column.summary)
+            is_after_deletes = is_after_deletes or column.deletes_key != self._keys[row]
+        if not parts:
+            return None
+        return MergedColumn(summary=merge_summaries(parts), is_after_deletes=is_after_deletes)

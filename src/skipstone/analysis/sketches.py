@@ -1,0 +1,144 @@
+"""Registered table statistics: theta sketches in Puffin files, read whoever wrote them, written for everyone.
+
+Laws: only blob types that other engines know are registered. Writing statistics of some columns keeps the sketches of
+all others, each with the snapshot it was computed from.
+
+Spec: "Table Statistics". Puffin spec: "Blob types".
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from skipstone.catalog.metadata_store import metadata_directory
+from skipstone.errors import SkipstoneError
+from skipstone.metadata.blobs.puffin import THETA_V1, PuffinWriter, load_footer, parse_footer, read_blob
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.statistics_files import BlobMetadata, StatisticsFile
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.stats.labels import ignore_file
+from skipstone.stats.theta import ThetaSketch, parse_theta
+from skipstone.storage.paths import join
+from skipstone.storage.protocol import Storage
+
+NDV: Final = "ndv"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSketch:
+    """A sketch, and the snapshot it was computed from."""
+
+    sketch: ThetaSketch
+    snapshot_id: int
+    sequence_number: int
+
+
+def find_sketches(metadata: TableMetadata, storage: Storage, snapshot: Snapshot) -> dict[int, StoredSketch]:
+    """The sketches by column that are registered for a snapshot, or else for its nearest ancestor that has any."""
+    file = _nearest(metadata, snapshot)
+    return {} if file is None else load_sketches(file, storage)
+
+
+def load_sketches(file: StatisticsFile, storage: Storage) -> dict[int, StoredSketch]:
+    """The theta sketches of single columns in a file; none, with a warning, where the file is of no use."""
+    path = file.statistics_path
+    try:
+        size = storage.size(path)
+        footer = load_footer(lambda at, length: storage.read_range(path, at, length), file_size=size, source=path)
+        return {
+            blob.fields[0]: StoredSketch(
+                sketch=parse_theta(
+                    read_blob(lambda at, length: storage.read_range(path, at, length), blob, source=path),
+                    source=f"theta sketch of column {blob.fields[0]} in {path}",
+                ),
+                snapshot_id=blob.snapshot_id,
+                sequence_number=blob.sequence_number,
+            )
+            for blob in footer.blobs
+            if blob.type == THETA_V1 and len(blob.fields) == 1
+        }
+    except (SkipstoneError, OSError) as error:
+        ignore_file(path, error)
+        return {}
+
+
+def store_sketches(
+    sketches: Mapping[int, ThetaSketch], metadata: TableMetadata, storage: Storage, snapshot: Snapshot
+) -> StatisticsFile:
+    """Write sketches of a snapshot beside the blobs of other columns, and say how to register the file."""
+    writer = PuffinWriter()
+    for field_id, sketch in sorted(sketches.items()):
+        writer.add(
+            type=THETA_V1,
+            fields=[field_id],
+            snapshot_id=snapshot.snapshot_id,
+            sequence_number=snapshot.sequence_number,
+            data=sketch.serialize(),
+            compression_codec="zstd",
+            properties={NDV: str(sketch.ndv)},
+        )
+    _keep_others(writer, {(THETA_V1, (i,)) for i in sketches}, metadata, storage, snapshot)
+    file = writer.finish()
+    path = join(metadata_directory(metadata), f"{snapshot.snapshot_id}-{uuid.uuid4()}.stats")
+    storage.write_new(path, file.data)
+    return StatisticsFile(
+        snapshot_id=snapshot.snapshot_id,
+        statistics_path=path,
+        file_size_in_bytes=file.file_size_in_bytes,
+        file_footer_size_in_bytes=file.file_footer_size_in_bytes,
+        blob_metadata=tuple(
+            BlobMetadata(
+                type=b.type,
+                snapshot_id=b.snapshot_id,
+                sequence_number=b.sequence_number,
+                fields=b.fields,
+                properties=dict(b.properties),
+            )
+            for b in file.blobs
+        ),
+    )
+
+
+def _keep_others(
+    writer: PuffinWriter,
+    written: set[tuple[str, tuple[int, ...]]],
+    metadata: TableMetadata,
+    storage: Storage,
+    snapshot: Snapshot,
+) -> None:
+    """Blobs of the nearest registered file, as they are, but for columns that are gone and those written anew."""
+    known = metadata.current_schema.fields_by_id
+    file = _nearest(metadata, snapshot)
+    if file is None:
+        return
+    path = file.statistics_path
+    try:
+        data = storage.read(path)
+        for blob in parse_footer(data, source=path).blobs:
+            if (blob.type, blob.fields) not in written and all(i in known for i in blob.fields):
+                writer.add(
+                    type=blob.type,
+                    fields=blob.fields,
+                    snapshot_id=blob.snapshot_id,
+                    sequence_number=blob.sequence_number,
+                    data=read_blob(data, blob, source=path),
+                    compression_codec=blob.compression_codec,
+                    properties=blob.properties,
+                )
+    except (SkipstoneError, OSError) as error:
+        ignore_file(path, error)
+
+
+def _nearest(metadata: TableMetadata, snapshot: Snapshot) -> StatisticsFile | None:
+    """The file that is registered for a snapshot, or else for its nearest ancestor that has one."""
+    at: Snapshot | None = snapshot
+    while at is not None:
+        file = metadata.statistics_by_snapshot.get(at.snapshot_id)
+        if file is not None:
+            return file
+        parent = at.parent_snapshot_id
+        at = None if parent is None else metadata.snapshots_by_id.get(parent)
+    return None

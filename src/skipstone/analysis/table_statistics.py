@@ -1,0 +1,210 @@
+"""The statistics of a snapshot as they are known: from analyses, or else from manifests and registered sketches.
+
+Laws: every value has its label. What an analysis of an ancestor says is said of that ancestor, and `freshness` tells
+what has happened since; nothing of it is passed off as being about the snapshot itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.compute
+
+from skipstone.analysis.analyze import KnownFiles
+from skipstone.analysis.file_analysis import analysed_leaves
+from skipstone.analysis.sketches import find_sketches
+from skipstone.analysis.store import AnalysisRecord, AnalysisStore
+from skipstone.metadata.formats.arrow_types import arrow_to_value
+from skipstone.metadata.manifests.manifest import ManifestContent
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.types import Field, PrimitiveType, Value
+from skipstone.plan.entries import FILE_COLUMNS, partition_codes, read_live_entries
+from skipstone.plan.scan import ScanPlan, plan_scan
+from skipstone.plan.snapshot_manifests import manifests_of
+from skipstone.predicate.nodes import TRUE, Predicate
+from skipstone.stats.column_statistics import ColumnStatistics, Freshness, TableStatistics, column_statistics
+from skipstone.stats.labels import Accuracy, Labelled
+from skipstone.storage.protocol import Storage
+from skipstone.zones.build.manifests import from_manifest_table
+from skipstone.zones.merge import merge_zones
+from skipstone.zones.zone_map import ColumnFacts
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+
+
+def table_statistics(
+    metadata: TableMetadata, storage: Storage, snapshot: Snapshot, *, partitions: Predicate = TRUE
+) -> TableStatistics:
+    """What is known about a snapshot, or about the partitions of it that a filter chooses."""
+    store = AnalysisStore(metadata, storage)
+    record = store.find(snapshot)
+    if record is None:
+        return from_metadata(metadata, storage, snapshot, partitions=partitions)
+    if partitions != TRUE:
+        analysed = metadata.snapshot(record.snapshot_id)
+        schema = metadata.current_schema
+        plan = plan_scan(metadata, storage, snapshot=analysed, schema=schema, predicate=partitions)
+        return _of_files(KnownFiles(plan, store.known(record)), range(len(plan)), record, metadata, snapshot)
+    merged = store.merged(record)
+    if merged is None:
+        return from_metadata(metadata, storage, snapshot)
+    names = _names(metadata.current_schema)
+    columns = {
+        s.field_id: column_statistics(names[s.field_id][1], s, is_after_deletes=s.field_id in record.after_deletes)
+        for s in merged
+        if s.field_id in names and names[s.field_id][0] == s.type
+    }
+    return TableStatistics(
+        freshness=freshness(metadata, snapshot, record.snapshot_id, record.analysed_at_ms),
+        row_count=Labelled(record.row_count, Accuracy.EXACT if record.row_count_is_exact else Accuracy.BOUND),
+        size_in_bytes=record.size_in_bytes,
+        columns=columns,
+    )
+
+
+def statistics_by_partition(
+    metadata: TableMetadata, storage: Storage, snapshot: Snapshot
+) -> Iterator[tuple[int, Mapping[str, Value], TableStatistics]]:
+    """Spec id, partition values by name, and statistics, of every partition of the snapshot that was analysed."""
+    store = AnalysisStore(metadata, storage)
+    record = store.find(snapshot)
+    if record is None:
+        return
+    analysed = metadata.snapshot(record.snapshot_id)
+    plan = plan_scan(metadata, storage, snapshot=analysed, schema=metadata.current_schema)
+    files = KnownFiles(plan, store.known(record))
+    codes = partition_codes(plan.files.column("spec_id"), plan.files.column("partition"))
+    for code in np.unique(codes).tolist():
+        rows = np.flatnonzero(codes == code).tolist()
+        spec_id, values = _tuple(plan, rows[0], metadata)
+        yield spec_id, values, _of_files(files, rows, record, metadata, snapshot)
+
+
+def _tuple(plan: ScanPlan, row: int, metadata: TableMetadata) -> tuple[int, dict[str, Value]]:
+    spec_id = plan.files.column("spec_id")[row].as_py()
+    values = plan.partition_of(row)
+    return spec_id, {f.name: values.get(f.field_id) for f in metadata.spec(spec_id).fields}
+
+
+def _of_files(
+    files: KnownFiles, rows: Sequence[int], record: AnalysisRecord, metadata: TableMetadata, snapshot: Snapshot
+) -> TableStatistics:
+    chosen = pa.array(np.array(list(rows), np.int64))
+    part = replace(files.plan, files=files.plan.files.take(chosen))
+    exact = part.count()
+    columns: dict[int, ColumnStatistics] = {}
+    for field_id in record.field_ids:
+        merged = files.merged(field_id, rows)
+        if merged is not None:
+            name = metadata.current_schema.name_of(field_id)
+            columns[field_id] = column_statistics(name, merged.summary, is_after_deletes=merged.is_after_deletes)
+    total = pc.sum(part.files.column("record_count")).as_py() or 0
+    return TableStatistics(
+        freshness=freshness(metadata, snapshot, record.snapshot_id, record.analysed_at_ms),
+        row_count=Labelled(total, Accuracy.BOUND) if exact is None else Labelled(exact),
+        size_in_bytes=pc.sum(part.files.column("file_size_in_bytes")).as_py() or 0,
+        columns=columns,
+    )
+
+
+def freshness(metadata: TableMetadata, snapshot: Snapshot, analysed_id: int, analysed_at_ms: int) -> Freshness:
+    """What snapshots after the analysed one, up to this one, have done."""
+    since = added = removed = 0
+    at: Snapshot | None = snapshot
+    while at is not None and at.snapshot_id != analysed_id:
+        since += 1
+        added += _summed(at, "added-records")
+        removed += _summed(at, "deleted-records") + _summed(at, "added-position-deletes")
+        parent = at.parent_snapshot_id
+        at = None if parent is None else metadata.snapshots_by_id.get(parent)
+    return Freshness(
+        snapshot_id=analysed_id,
+        analysed_at_ms=analysed_at_ms,
+        current_snapshot_id=metadata.current_snapshot_id,
+        snapshots_since=since,
+        rows_added_since=added,
+        rows_removed_since=removed,
+    )
+
+
+def _summed(snapshot: Snapshot, key: str) -> int:
+    text = (snapshot.summary or {}).get(key, "0")
+    return int(text) if text.isdecimal() else 0
+
+
+def _names(schema: Schema) -> dict[int, tuple[PrimitiveType, str]]:
+    return {i: (f.type, schema.name_of(i)) for i, f in analysed_leaves(schema).items()}  # type: ignore[misc]
+
+
+# -- without an analysis
+
+
+def from_metadata(
+    metadata: TableMetadata, storage: Storage, snapshot: Snapshot, *, partitions: Predicate = TRUE
+) -> TableStatistics:
+    """What manifests say about the columns, and registered sketches about distinct values."""
+    schema = metadata.current_schema
+    plan = plan_scan(metadata, storage, snapshot=snapshot, schema=schema, predicate=partitions)
+    leaves = analysed_leaves(schema)
+    manifests = [m for m in manifests_of(snapshot, metadata, storage) if m.content == ManifestContent.DATA]
+    entries = read_live_entries(manifests, metadata, storage, columns=FILE_COLUMNS, metrics=tuple(leaves))
+    entries = entries.filter(pc.is_in(entries.column("file_path"), value_set=_whole(plan.files.column("file_path"))))
+    zones = merge_zones(from_manifest_table(entries, schema), pa.array(np.zeros(entries.num_rows, np.int64)), 1)
+    has_deletes = bool(pc.any(pc.greater(pc.list_value_length(plan.files.column("deletes")), 0)).as_py())
+    exact = plan.count()
+    total = pc.sum(plan.files.column("record_count")).as_py() or 0
+    sketches = find_sketches(metadata, storage, snapshot) if partitions == TRUE else {}
+    columns: dict[int, ColumnStatistics] = {}
+    for field_id, field in leaves.items():
+        facts = zones.columns.get(field_id)
+        stored = sketches.get(field_id)
+        if facts is None:
+            continue
+        ndv = None if stored is None else Labelled(stored.sketch.ndv, Accuracy.ESTIMATE, stored.sketch.error)
+        columns[field_id] = _from_facts(schema, field, facts, total, has_deletes, ndv)
+    return TableStatistics(
+        freshness=freshness(metadata, snapshot, snapshot.snapshot_id, snapshot.timestamp_ms),
+        row_count=Labelled(total, Accuracy.BOUND) if exact is None else Labelled(exact),
+        size_in_bytes=pc.sum(plan.files.column("file_size_in_bytes")).as_py() or 0,
+        columns=columns,
+    )
+
+
+def _whole(column: Any) -> Any:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _from_facts(
+    schema: Schema, field: Field, facts: ColumnFacts, total: int, has_deletes: bool, ndv: Labelled[int] | None
+) -> ColumnStatistics:
+    label = Accuracy.BOUND if has_deletes else Accuracy.EXACT
+    nulls = _count(facts.null_count)
+    nans = _count(facts.nan_count)
+    lower, upper = (_bound(field, bound) for bound in (facts.lower, facts.upper))
+    return ColumnStatistics(
+        field_id=field.id,
+        name=schema.name_of(field.id),
+        type=facts.type,
+        value_count=Labelled(total, label),
+        null_count=Labelled(total, Accuracy.BOUND) if nulls is None else Labelled(nulls, label),
+        nan_count=None if nans is None else Labelled(nans, label),
+        ndv=ndv,
+        low=None if lower is None else Labelled(lower, Accuracy.BOUND),
+        high=None if upper is None else Labelled(upper, Accuracy.BOUND),
+        is_after_deletes=has_deletes,
+    )
+
+
+def _count(counts: Any) -> int | None:
+    return None if counts is None else counts[0].as_py()
+
+
+def _bound(field: Field, bound: Any) -> Value:
+    return None if bound is None else arrow_to_value(field.type, bound[0])
