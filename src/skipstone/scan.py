@@ -27,9 +27,12 @@ from skipstone.plan import ScanPlan, plan_scan
 from skipstone.plan.aggregates import parse_aggregate
 from skipstone.plan.column_facts import column_named
 from skipstone.plan.entries import unified_type
+from skipstone.plan.join_keys import JoinKeys, join_keys
+from skipstone.plan.joins import join_predicate, prune_by_join
 from skipstone.plan.sort_keys import sort_keys
 from skipstone.plan.topk import plan_top
 from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind
+from skipstone.predicate.nodes import and_
 from skipstone.read import read_plan
 from skipstone.read.aggregates import Aggregated, aggregate_plan
 from skipstone.read.top_rows import TopRows, read_top
@@ -53,7 +56,7 @@ class Scan:
     limit: int | None = None
     float_order: FloatOrder = FloatOrder.IEEE
     case_sensitive: bool = True
-    use_index: bool = True
+    joins: tuple[JoinKeys, ...] = field(default=(), repr=False)
     threads: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -88,13 +91,14 @@ class Scan:
 
     @cached_property
     def predicate(self) -> Predicate:
-        return bind(
+        bound = bind(
             as_predicate(self.filter),
             self.schema,
             table=self.name,
             case_sensitive=self.case_sensitive,
             float_order=self.float_order,
         )
+        return and_(bound, *(join_predicate(keys) for keys in self.joins))
 
     @cached_property
     def wanted(self) -> StructType:
@@ -110,16 +114,19 @@ class Scan:
 
     def _plan_all(self, facts_of: Collection[int] = ()) -> ScanPlan:
         """The plan without the limit, with facts of further columns."""
-        return plan_scan(
+        key_ids = [c.field_id for keys in self.joins for c in keys.columns]
+        plan = plan_scan(
             self.metadata,
             self.storage,
             snapshot=self.snapshot,
             schema=self.schema,
             predicate=self.predicate,
             float_order=self.float_order,
-            facts_of=facts_of,
-            use_index=self.use_index,
+            facts_of=[*facts_of, *key_ids],
         )
+        for keys in self.joins:
+            plan = prune_by_join(plan, keys)
+        return plan
 
     def planned(self, plan: ScanPlan) -> Scan:
         """The same scan with a plan made before, over fewer files for example."""
@@ -195,6 +202,20 @@ class Scan:
         groups = [column_named(g, self.schema, what="group by", **names) for g in group_by]
         plan = self._plan_all(facts_of=[a.column.field_id for a in wanted if a.column is not None])
         return aggregate_plan(plan, self.storage, aggregates=wanted, group_by=groups, threads=self.threads)
+
+    def for_join(self, on: str | Sequence[str], keys: Any) -> Scan:
+        """The same scan without files, and mostly without rows, that cannot join with the keys of a build side.
+
+        `keys` is an Arrow array or a sequence of values, or for several columns an Arrow table with a column for each.
+        No row that joins is left out; rows without a partner may be there when the keys are many.
+        """
+        names = [on] if isinstance(on, str) else list(on)
+        columns = [
+            column_named(n, self.schema, what="join on", table=self.name, case_sensitive=self.case_sensitive)
+            for n in names
+        ]
+        found = join_keys(columns, keys, self.float_order, table=self.name)
+        return Scan(**{**self._arguments(), "joins": (*self.joins, found)})
 
     def _unlimited(self) -> Scan:
         return Scan(**{**self._arguments(), "limit": None})

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skipstone
 from skipstone import FloatOrder
+from skipstone.plan import joins
 
 pa: Any = pyarrow
 
@@ -229,3 +231,43 @@ def test_aggregates_are_those_of_the_rows(
     assert found.files_read <= found.files_planned
     assert {tuple(plain(r[g]) for g in group_by): [plain(r[a]) for a in asked] for r in found.to_pylist()} == expected
     assert found.table.num_rows == len(expected)
+
+
+def matches(left: Any, right: Any, order: FloatOrder) -> bool:
+    if left is None or right is None:
+        return False
+    if left != left or right != right:
+        return order is FloatOrder.SPARK and left != left and right != right
+    return bool(left == right)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    made=tables,
+    on=st.sampled_from([["n"], ["s"], ["d"], ["m"], ["p"], ["n", "s"], ["p", "d"]]),
+    picks=st.lists(st.integers(0, 100), max_size=6),
+    few=st.booleans(),
+    order=st.sampled_from(list(FloatOrder)),
+    sql=st.sampled_from(list(FILTERS)),
+)
+def test_no_row_that_joins_is_pruned(
+    made: Any, on: list[str], picks: list[int], few: bool, order: FloatOrder, sql: str | None
+) -> None:
+    table, rows = made
+    keys = [tuple(VALUES[c][(pick * (7 + i)) % len(VALUES[c])] for i, c in enumerate(on)) for pick in picks]
+    build = pa.table([pa.array([k[i] for k in keys], FORM.field(c).type) for i, c in enumerate(on)], names=on)
+    joining = [
+        r
+        for r in rows
+        if FILTERS[sql](r) and any(all(matches(r[c], k[i], order) for i, c in enumerate(on)) for k in keys)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        if not few:
+            patch.setattr(joins, "FILTERED_KEYS_MAX", 0)
+            patch.setattr(joins, "_TUPLES_MAX", 0)
+        found = table.scan(sql, float_order=order).for_join(on, build).to_arrow().to_pylist()
+    as_counter = lambda some: Counter(tuple(map(plain, (r[c] for c in VALUES))) for r in some)  # noqa: E731
+    assert as_counter(joining) <= as_counter(found)
+    assert as_counter(found) <= as_counter(filter(FILTERS[sql], rows))
+    if few and len(on) == 1:
+        assert as_counter(found) == as_counter(joining)

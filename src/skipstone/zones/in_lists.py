@@ -33,11 +33,16 @@ LONG_DIGITS: Final = 18  # decimals up to this precision are longs
 def judge_in(between: Between, values: tuple[Value, ...], num_zones: int) -> Proofs:
     """What is proven about the ordinary values of zones and an IN list, whose literals binding has sorted."""
     ordinary = values[:-1] if _ends_with_nan(values) else values
-    if not ordinary:
+    return judge_among(between, between.array(ordinary), num_zones)
+
+
+def judge_among(between: Between, values: Array, num_zones: int) -> Proofs:
+    """The same for values in one sorted, comparable array without nulls and NaN; there may be millions of them."""
+    if len(values) == 0:
         return constant(num_zones, Verdict.NO_ROW_MATCHES)
     if num_zones == 0 or (between.lower is None and between.upper is None):
         return constant(num_zones, Verdict.UNKNOWN)
-    literals = _sortable(between.type, between.array(ordinary))
+    literals = _sortable(between.type, values)
     lower = None if between.lower is None else _sortable(between.type, between.lower)
     upper = None if between.upper is None else _sortable(between.type, between.upper)
     if pa.types.is_binary(literals.type) or pa.types.is_string(literals.type):
