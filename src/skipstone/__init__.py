@@ -8,6 +8,10 @@ table.append([{"state": "NY", "zip_code": "10001"}])
 table.scan("zip_code = '10001'").to_arrow()
 """
 
+from importlib import import_module
+from typing import Any
+
+from skipstone.hosts import statements_host
 from skipstone.lake import Lake, open_table
 from skipstone.lake import open_catalog as catalog
 from skipstone.predicate import FloatOrder, col
@@ -16,4 +20,18 @@ from skipstone.table import Table
 
 __version__ = "0.1.0"
 
-__all__ = ["FloatOrder", "Lake", "Scan", "Table", "__version__", "catalog", "col", "open_table"]
+__all__ = ["FloatOrder", "Lake", "Scan", "Table", "__version__", "catalog", "col", "open_table", "sql"]
+
+# Hosts that are optional extras, found when they are first named.
+_HOSTS = ("spark", "hive")
+
+
+def sql(spark: Any, text: str, *, catalog: Lake | None = None) -> Any:
+    """Run a SQL statement over our tables on Spark: names are those of `catalog`, or of catalogs attached before."""
+    return statements_host().sql(spark, text, catalog=catalog)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOSTS:
+        return import_module(f"skipstone.{name}")
+    raise AttributeError(f"module 'skipstone' has no attribute {name!r}")

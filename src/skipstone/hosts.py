@@ -10,8 +10,17 @@ from skipstone.errors import Unsupported
 
 def spark_host(what: str) -> Any:
     """The Spark host, for `what`; a clear error where PySpark is not installed."""
+    return _needing_spark("skipstone.spark", what)
+
+
+def statements_host(what: str = "run SQL") -> Any:
+    """SQL statements, which Spark carries out."""
+    return _needing_spark("skipstone.statements", what)
+
+
+def _needing_spark(module: str, what: str) -> Any:
     try:
-        return import_module("skipstone.spark")
+        return import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "pyspark":
             raise

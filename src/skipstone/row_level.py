@@ -78,7 +78,7 @@ class RowLevel:
     def replace_positions(self, gone: Mapping[str, Any], plan: ScanPlan, files: Any, predicate: Predicate) -> Change:
         """Add files and delete the rows at positions of data files, for changes that found the rows themselves."""
         if self._merges_on_read:
-            return self._deltas(plan, gone, [], files, predicate)
+            return self.deltas(plan, gone, [], files, predicate)
         return self._rewritten_at(plan, gone, files, predicate)
 
     # -- how
@@ -116,7 +116,7 @@ class RowLevel:
             gone = self._matching_positions(partial)
             if not gone and not dropped and files is None:
                 return None
-            return self._deltas(plan, gone, dropped, files, predicate)
+            return self.deltas(plan, gone, dropped, files, predicate)
         rewritten, removed = self._rewrite(partial, predicate)
         removed = [*dropped, *removed]
         if not removed and files is None:
@@ -133,7 +133,7 @@ class RowLevel:
             found.setdefault(batch.column(0)[0].as_py(), []).append(batch.column(1).to_numpy())
         return {path: np.concatenate(parts) for path, parts in found.items()}
 
-    def _deltas(
+    def deltas(
         self, plan: ScanPlan, gone: Mapping[str, Any], dropped: Sequence[str], files: Any, predicate: Predicate
     ) -> Change:
         """Deletes for positions. A vector takes in all earlier position deletes of its file and replaces them."""

@@ -39,7 +39,7 @@ def upsert_change(rows: RowLevel, table: Any, *, on: Sequence[str] | None, name:
         return None
     columns = [_key_column(table, k, name) for k in keys]
     _check_unique(columns, keys, name)
-    predicate = and_(*(_reach(k, c) for k, c in zip(keys, columns)))
+    predicate = and_(*(reach(k, c) for k, c in zip(keys, columns)))
     plan = rows.plan(predicate)
     gone: dict[str, list[Any]] = {}
     wanted = StructType((*keys, FILE, POS))
@@ -99,7 +99,7 @@ def _check_unique(columns: list[Any], keys: list[Field], name: str) -> None:
         )
 
 
-def _reach(key: Field, column: Any) -> Predicate:
+def reach(key: Field, column: Any) -> Predicate:
     """A predicate that every row with one of these keys matches."""
     assert isinstance(key.type, PrimitiveType)
     if column.null_count:

@@ -106,6 +106,10 @@ class Writes(Timeline):
         """Add files that were written before, as `write_rows` describes them."""
         self._apply(Append(files=files, ref=branch))
 
+    def apply(self, change: Change) -> None:
+        """Make a change that was computed elsewhere, by a Spark job for example."""
+        self._apply(change)
+
     # -- structure
 
     @contextmanager

@@ -36,11 +36,12 @@ _OPS: Final[dict[type[exp.Expr], Op]] = {
 }
 
 
-def parse_sql(text: str) -> Predicate:
-    """The predicate a SQL condition means."""
+def parse_sql(text: str, *, qualifiers: int = 0) -> Predicate:
+    """The predicate a SQL condition means. Every column has this many qualifiers before its own name."""
     shown = repr(text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…")
     try:
-        return _condition(sqlglot.parse_one(prepare(text), read="spark"))
+        tree = sqlglot.parse_one(prepare(text), read="spark")
+        return _condition(_unqualified(tree, qualifiers) if qualifiers else tree)
     except SqlglotError as error:
         raise InvalidInput(
             f"Invalid filter {shown}: {_first_line(error)} Write a condition such as zip_code = '10001'."
@@ -53,6 +54,21 @@ def parse_sql(text: str) -> Predicate:
         raise InvalidInput(f"Invalid filter {shown}: {mismatch}") from mismatch
     except Unsupported as refusal:
         raise Unsupported(f"Cannot use filter {shown}: {refusal}") from refusal
+
+
+def _unqualified(tree: exp.Expr, qualifiers: int) -> exp.Expr:
+    """The tree with columns by their own names."""
+    for column in list(tree.find_all(exp.Column)):
+        parts = [part.copy() for part in column.parts][qualifiers:]
+        if not parts:
+            raise LiteralMismatch(f"expected a column after {qualifiers} qualifiers, got {column.sql()}.")
+        plain: exp.Expr = exp.Column(this=parts[0])
+        for part in parts[1:]:
+            plain = exp.Dot(this=plain, expression=part)
+        if column is tree:
+            return plain
+        column.replace(plain)
+    return tree
 
 
 def _first_line(error: SqlglotError) -> str:

@@ -34,8 +34,10 @@ from skipstone.metadata.values import iso
 
 
 def literal(type_: Type, value: Value) -> Any:
-    """A value as a Spark column."""
+    """A value, or null, as a Spark column."""
     match type_:
+        case _ if value is None:
+            return F.lit(None)
         case StringType():
             return F.lit(value)
         case _:

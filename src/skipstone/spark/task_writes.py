@@ -24,16 +24,20 @@ ENTRIES: Final = "entries"
 _BUFFER_BYTES: Final = 128 * 1024 * 1024
 
 
-def write_in_tasks(frame: Any, *, metadata: TableMetadata, storage: Storage) -> list[pa.Table]:
+def write_in_tasks(
+    frame: Any, *, metadata: TableMetadata, storage: Storage, with_lineage: bool = False
+) -> list[pa.Table]:
     """Run the job; one table of entries a task that had rows."""
-    return collected(frame.mapInArrow(_writing(slim(metadata), storage), f"{ENTRIES} binary"))
+    return collected(frame.mapInArrow(_writing(slim(metadata), storage, with_lineage), f"{ENTRIES} binary"))
 
 
-def _writing(metadata: TableMetadata, storage: Storage) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _writing(metadata: TableMetadata, storage: Storage, with_lineage: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def write(batches: Iterator[Any]) -> Iterator[Any]:
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
-        writer = RowsWriter(metadata=metadata, storage=storage, task=task, buffer_bytes=_BUFFER_BYTES)
+        writer = RowsWriter(
+            metadata=metadata, storage=storage, task=task, with_lineage=with_lineage, buffer_bytes=_BUFFER_BYTES
+        )
         try:
             for batch in batches:
                 writer.write(batch)

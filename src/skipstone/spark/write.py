@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from pyspark.sql import functions as F
 
 from skipstone.errors import Unsupported
 from skipstone.metadata.formats.parquet_types import ParquetNode, to_parquet_schema
+from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.properties import OBJECT_STORE_ENABLED, property_value
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import UnknownType
@@ -39,15 +41,22 @@ from skipstone.write.files import added_files
 from skipstone.write.locations import data_location
 from skipstone.write.metrics import plan_metrics
 from skipstone.write.metrics_modes import metrics_modes
+from skipstone.write.rows import lineage_fields
 from skipstone.write.settings import WriteSettings, data_settings
 
 _CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 
 
-def write_frame(frame: Any, *, metadata: TableMetadata, storage: Storage, name: str) -> pa.Table:
-    """Write the rows of a DataFrame and return the entries of the files, ready for a commit."""
+def write_frame(
+    frame: Any, *, metadata: TableMetadata, storage: Storage, name: str, with_lineage: bool = False
+) -> pa.Table:
+    """Write the rows of a DataFrame and return the entries of the files, ready for a commit.
+
+    `with_lineage` takes the columns `_row_id` and `_last_updated_sequence_number` from the rows, for rows that move
+    from other files; null inherits.
+    """
     settings = data_settings(metadata.properties, metadata.current_schema)
-    job = _Job(frame, metadata, storage, settings)
+    job = _Job(frame, metadata, storage, settings, with_lineage)
     with told_as_ours(), progress(frame.sparkSession, f"writing {name}"):
         tables = job.native() if _is_native(metadata, settings) else job.in_tasks()
     return pa.concat_tables(tables) if tables else job.nothing()
@@ -87,12 +96,15 @@ def _has_plain_names_inside(node: ParquetNode, metadata: TableMetadata) -> bool:
 class _Job:
     """One write of one frame."""
 
-    def __init__(self, frame: Any, metadata: TableMetadata, storage: Storage, settings: WriteSettings) -> None:
+    def __init__(
+        self, frame: Any, metadata: TableMetadata, storage: Storage, settings: WriteSettings, with_lineage: bool
+    ) -> None:
         self._frame = frame
         self._metadata = metadata
         self._storage = storage
         self._settings = settings
-        self._schema = metadata.current_schema
+        self._with_lineage = with_lineage
+        self._schema = stored_schema(metadata, with_lineage=with_lineage)
         self._is_case_sensitive = frame.sparkSession.conf.get(_CASE_SENSITIVE) == "true"
 
     def native(self) -> list[pa.Table]:
@@ -134,7 +146,9 @@ class _Job:
         with apart(self._frame, {}) as frame:
             fitted = with_keys(self._fitted(frame, layout), layout)
             rows = distributed(fitted, layout, has_sorted_tasks=False).select(*_stored_columns(self._schema))
-            return write_in_tasks(rows, metadata=self._metadata, storage=self._storage)
+            return write_in_tasks(
+                rows, metadata=self._metadata, storage=self._storage, with_lineage=self._with_lineage
+            )
 
     def nothing(self) -> pa.Table:
         """The entries of no files."""
@@ -148,6 +162,12 @@ class _Job:
         with suppress(OSError):
             self._storage.delete_many([f.path for f in self._storage.list(directory)])
             self._storage.remove_directory(directory)
+
+
+def stored_schema(metadata: TableMetadata, *, with_lineage: bool) -> Schema:
+    """The columns that files get: the table's, and those of row lineage where rows bring them."""
+    schema = metadata.current_schema
+    return replace(schema, fields=(*schema.fields, *lineage_fields(metadata, schema))) if with_lineage else schema
 
 
 def _stored_columns(schema: Any) -> list[Any]:

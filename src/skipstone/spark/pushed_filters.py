@@ -1,0 +1,119 @@
+"""The filters that Catalyst pushes down to each table of a query.
+
+A query is planned once over relations without files. What the optimizer moves next to such a relation holds for every
+row the query takes from it: also what follows through joins, casts and constants, which no parser sees. Law: a filter
+that is not understood is left out and reported, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from skipstone.errors import SkipstoneError, Unsupported
+from skipstone.predicate.nodes import TRUE, Predicate, and_, or_
+from skipstone.predicate.sql import parse_sql
+
+_TIME_ZONE: Final = "spark.sql.session.timeZone"
+_RELATION: Final = "LogicalRelation"
+_FILTER: Final = "Filter"
+_PROJECT: Final = "Project"
+_IS_NOT_NULL: Final = "IsNotNull"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushedFilter:
+    """What may be skipped of one relation: rows that do not match `predicate`. `unused` could not be understood.
+
+    `is_whole` is proven: the query takes a row of the relation if and only if it matches.
+    """
+
+    predicate: Predicate = TRUE
+    unused: tuple[str, ...] = ()
+    is_whole: bool = False
+
+
+def pushed_filters(spark: Any, frame: Any) -> dict[str, PushedFilter]:
+    """What was pushed to each file relation of a query, by the directory it reads. A relation used twice needs both."""
+    found: dict[str, list[PushedFilter]] = {}
+    with _literals_in_utc(spark):
+        for root, conditions, is_whole in _relations(frame._jdf.queryExecution().optimizedPlan()):
+            found.setdefault(root, []).append(_understood(conditions, is_whole))
+    return {root: _either(uses) for root, uses in found.items()}
+
+
+def _either(uses: list[PushedFilter]) -> PushedFilter:
+    if len(uses) == 1:
+        return uses[0]
+    unused = tuple(dict.fromkeys(text for use in uses for text in use.unused))
+    return PushedFilter(predicate=or_(*(use.predicate for use in uses)), unused=unused)
+
+
+def _relations(plan: Any) -> Iterator[tuple[str, list[Any], bool]]:
+    """Every file relation with the conjuncts right above it, in subqueries too; and whether these are all there is."""
+    subqueries = plan.subqueriesAll()
+    pending: list[tuple[Any, list[Any], bool]] = [(plan, [], subqueries.size() == 0)]
+    pending += [(subqueries.apply(i), [], False) for i in range(subqueries.size())]
+    while pending:
+        node, conditions, is_whole = pending.pop()
+        kind = node.getClass().getSimpleName()
+        if kind == _RELATION:
+            roots = _roots(node)
+            if roots is not None:
+                yield roots, conditions, is_whole
+            continue
+        above = [*conditions, *_conjuncts(node.condition())] if kind == _FILTER else []
+        # A condition that does not stay next to its relation is not seen there.
+        keeps = is_whole and (kind == _FILTER or (kind == _PROJECT and not conditions))
+        children = node.children()
+        pending += [(children.apply(i), above, keeps) for i in range(children.size())]
+
+
+def _roots(node: Any) -> str | None:
+    relation = node.relation()
+    if relation.getClass().getSimpleName() != "HadoopFsRelation":
+        return None
+    paths = relation.location().rootPaths()
+    return str(paths.head().toString()) if paths.size() == 1 else None
+
+
+def _conjuncts(condition: Any) -> list[Any]:
+    if condition.getClass().getSimpleName() != "And":
+        return [condition]
+    return [*_conjuncts(condition.left()), *_conjuncts(condition.right())]
+
+
+def _understood(conditions: list[Any], is_whole: bool) -> PushedFilter:
+    parts: list[Predicate] = []
+    unused: list[str] = []
+    for condition in conditions:
+        text = str(condition.sql())
+        try:
+            parts.append(parse_sql(text, qualifiers=_qualifiers(condition)))
+        except SkipstoneError:
+            is_whole = False
+            if condition.getClass().getSimpleName() != _IS_NOT_NULL:
+                unused.append(text)
+    return PushedFilter(predicate=and_(*parts), unused=tuple(unused), is_whole=is_whole)
+
+
+def _qualifiers(condition: Any) -> int:
+    """How many qualifiers the columns have. They are of one relation, and so have the same ones; else say none fits."""
+    references = condition.references().toSeq()
+    depths = {int(references.apply(i).qualifier().size()) for i in range(references.size())}
+    if len(depths) > 1:
+        raise Unsupported("its columns have different qualifiers.")
+    return next(iter(depths), 0)
+
+
+@contextmanager
+def _literals_in_utc(spark: Any) -> Iterator[None]:
+    """Spark writes the literals of points in time in the session's zone; we read them in UTC."""
+    zone = spark.conf.get(_TIME_ZONE)
+    spark.conf.set(_TIME_ZONE, "UTC")
+    try:
+        yield
+    finally:
+        spark.conf.set(_TIME_ZONE, zone)

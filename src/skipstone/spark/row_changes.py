@@ -1,0 +1,141 @@
+"""Rows that a statement found, as file changes: rows at positions go, other rows come.
+
+Copy-on-write rewrites the files that lose rows, as one Spark job; merge-on-read writes deletion vectors (v3) or
+position deletes (v2) on the driver. Rows that move keep their ids; a row that changes gets a new last-updated number by
+having none.
+
+Spec: "Row-level Deletes", "Row Lineage Assignment".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow
+from pyspark.sql import functions as F
+
+from skipstone.commit import Append, Change, Isolation, Overwrite, RowDelta
+from skipstone.metadata.reserved import FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
+from skipstone.plan import ScanPlan
+from skipstone.predicate.float_order import FloatOrder
+from skipstone.predicate.nodes import TRUE
+from skipstone.row_level import RowLevel
+from skipstone.scan import Scan
+from skipstone.spark.scan import read_scan
+from skipstone.spark.write import write_frame
+
+pa: Any = pyarrow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRows:
+    """What a statement found in a table.
+
+    `scan` is the scan of the target, whose plan holds every file that was looked at; `dropped` are files of which every
+    row goes, `positions` the rows that go of others. `rows` are rows to add, with lineage columns in a v3 table.
+    """
+
+    scan: Scan
+    dropped: Sequence[str] = ()
+    positions: Mapping[str, Any]
+    rows: Any = None
+
+
+def lineage_columns(scan: Scan) -> list[str]:
+    """The columns that keep a row's identity, in tables that have them."""
+    return [ROW_ID.name, LAST_UPDATED_SEQUENCE_NUMBER.name] if scan.metadata.format_version >= 3 else []
+
+
+def positions_of(frame: Any) -> dict[str, Any]:
+    """The positions in a frame's `_file` and `_pos`, by file."""
+    table = frame.select(FILE.name, POS.name).toArrow()
+    if table.num_rows == 0:
+        return {}
+    files = table.column(FILE.name).combine_chunks().dictionary_encode()
+    codes = files.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    positions = table.column(POS.name).to_numpy()[order]
+    bounds = np.searchsorted(codes[order], np.arange(len(files.dictionary) + 1))
+    return {
+        path: np.unique(positions[bounds[i] : bounds[i + 1]]) for i, path in enumerate(files.dictionary.to_pylist())
+    }
+
+
+def change_of(spark: Any, found: FoundRows, *, ref: str, mode: str, isolation: str) -> Change | None:
+    """The change that makes it so; None if there is nothing to do."""
+    if not found.dropped and not found.positions and found.rows is None:
+        return None
+    level = RowLevel(metadata=found.scan.metadata, storage=found.scan.storage, ref=ref, float_order=FloatOrder.SPARK)
+    merges = mode == "merge-on-read" and found.scan.metadata.format_version >= 2
+    change = _deltas(level, found) if merges else _rewrite(spark, level, found)
+    if isinstance(change, Append):
+        return change if change.files.num_rows else None
+    return replace(change, isolation=Isolation(isolation)) if isinstance(change, RowDelta | Overwrite) else change
+
+
+def _deltas(level: RowLevel, found: FoundRows) -> Change:
+    files: Any = None if found.rows is None else _written(found.scan, found.rows)
+    if not found.positions and not found.dropped:
+        return Append(files=files, ref=level.ref)
+    return level.deltas(found.scan.plan(), found.positions, found.dropped, files, found.scan.predicate)
+
+
+def _rewrite(spark: Any, level: RowLevel, found: FoundRows) -> Change:
+    staying = _staying(spark, found) if found.positions else None
+    frames = [f for f in (staying, found.rows) if f is not None]
+    files: Any = None
+    if frames:
+        whole = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
+        files = _written(found.scan, whole)
+    removed = [*found.dropped, *found.positions]
+    if not removed:
+        return Append(files=files, ref=level.ref)
+    return Overwrite(
+        files=files if files is not None and files.num_rows else None,
+        remove_files=removed,
+        conflict_filter=found.scan.predicate,
+        ref=level.ref,
+        float_order=FloatOrder.SPARK,
+    )
+
+
+def _staying(spark: Any, found: FoundRows) -> Any:
+    """The rows of the files that lose some, without those."""
+    plan = found.scan.plan()
+    hit = np.isin(plan.files.column("file_path").to_numpy(zero_copy_only=False), list(found.positions))
+    columns = [f.name for f in found.scan.schema.fields] + lineage_columns(found.scan)
+    whole = replace(found.scan, filter=None, columns=[*columns, FILE.name, POS.name])
+    rows = read_scan(whole.planned(_whole(plan, hit)), spark)
+    return _without(spark, rows, found.positions).select(*columns)
+
+
+def _whole(plan: ScanPlan, hit: Any) -> ScanPlan:
+    return replace(plan, files=plan.files.filter(pa.array(hit)), predicate=TRUE, _residuals={})
+
+
+def _without(spark: Any, rows: Any, positions: Mapping[str, Any]) -> Any:
+    """Rows that are not at the positions, by a bit test against one broadcast row a file."""
+    gone = pa.table(
+        {"__file": list(positions), "__bits": pa.array([_words(p) for p in positions.values()], pa.list_(pa.int64()))}
+    )
+    test = "__file = _file AND getbit(get(__bits, CAST(_pos DIV 64 AS INT)), CAST(_pos & 63 AS INT)) = 1"
+    return rows.join(F.broadcast(spark.createDataFrame(gone)), F.expr(test), "left_anti")
+
+
+def _words(positions: Any) -> Any:
+    bits = np.zeros((int(positions.max()) // 64 + 1) * 64, np.uint8)
+    bits[positions] = 1
+    return np.packbits(bits, bitorder="little").view("<i8")
+
+
+def _written(scan: Scan, rows: Any) -> Any:
+    return write_frame(
+        rows,
+        metadata=scan.metadata,
+        storage=scan.storage,
+        name=scan.name,
+        with_lineage=scan.metadata.format_version >= 3,
+    )

@@ -1,0 +1,251 @@
+"""ALTER TABLE: columns, properties, partition fields, the write order, branches and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from skipstone.errors import InvalidInput
+from skipstone.metadata.values import from_python
+from skipstone.spark.types import to_spark_type
+from skipstone.statements.alter_refs import alter_ref
+from skipstone.statements.clauses import parse_keys, parse_properties, parse_term_text
+from skipstone.statements.columns import ColumnDefinition, constant, parse_column, parse_columns, parse_type
+from skipstone.statements.names import Names
+from skipstone.statements.tokens import Tokens
+from skipstone.table import Table
+
+_VERBS: Final = "ADD, DROP, RENAME, ALTER COLUMN, SET, UNSET, REPLACE, WRITE or CREATE"
+
+
+def alter(spark: Any, names: Names, tokens: Tokens) -> None:
+    """What comes after ALTER."""
+    tokens.expect("TABLE")
+    lake, identifier = names.place(tokens.names())
+    if tokens.accept("RENAME", "TO"):
+        _, target = names.place(tokens.names())
+        tokens.end()
+        lake.rename_table(identifier, target)
+        return
+    _change(spark, lake.load_table(identifier), tokens)
+    tokens.end()
+
+
+def _change(spark: Any, table: Table, tokens: Tokens) -> None:
+    if tokens.accept("ADD", "PARTITION", "FIELD"):
+        _add_partition_field(table, tokens)
+    elif tokens.accept("DROP", "PARTITION", "FIELD"):
+        _drop_partition_field(table, tokens)
+    elif tokens.accept("REPLACE", "PARTITION", "FIELD"):
+        _replace_partition_field(table, tokens)
+    elif (
+        tokens.looks_at_any("CREATE", "REPLACE") or tokens.looks_at("DROP", "BRANCH") or tokens.looks_at("DROP", "TAG")
+    ):
+        alter_ref(table, tokens)
+    elif tokens.accept("ADD"):
+        _add_columns(spark, table, tokens)
+    elif tokens.accept("DROP", "IDENTIFIER", "FIELDS"):
+        _drop_key(table, _column_list(tokens))
+    elif tokens.accept("DROP"):
+        _drop_columns(table, tokens)
+    elif tokens.accept("RENAME"):
+        tokens.expect("COLUMN")
+        _rename(table, tokens)
+    elif tokens.accept_any("ALTER", "CHANGE"):
+        tokens.accept("COLUMN")
+        _alter_column(spark, table, tokens)
+    elif tokens.accept("SET", "IDENTIFIER", "FIELDS"):
+        paths = _column_list(tokens)
+        _schema(table, lambda update: update.set_identifier_fields(paths))
+    elif tokens.accept("SET"):
+        tokens.expect("TBLPROPERTIES", then="TBLPROPERTIES or IDENTIFIER FIELDS")
+        _set_properties(table, parse_properties(tokens))
+    elif tokens.accept("UNSET"):
+        tokens.expect("TBLPROPERTIES")
+        tokens.accept("IF", "EXISTS")
+        table.remove_properties(*parse_keys(tokens))
+    elif tokens.accept("WRITE"):
+        _write_order(table, tokens)
+    else:
+        tokens.fail(_VERBS)
+
+
+def _is_about_a_ref(tokens: Tokens) -> bool:
+    drops = tokens.looks_at("DROP", "BRANCH") or tokens.looks_at("DROP", "TAG")
+    return drops or tokens.looks_at_any("CREATE", "REPLACE")
+
+
+def _schema(table: Table, change: Callable[[Any], object], *, allow_incompatible: bool = False) -> None:
+    with table.update_schema(allow_incompatible=allow_incompatible) as update:
+        change(update)
+
+
+# -- columns
+
+
+def _add_columns(spark: Any, table: Table, tokens: Tokens) -> None:
+    tokens.expect("COLUMN") if tokens.looks_at("COLUMN") else tokens.expect("COLUMNS", then="COLUMN or COLUMNS")
+    columns = parse_columns(tokens) if tokens.looks_at("(") else _listed(tokens)
+    defaults = {c.path: _default(spark, c) for c in columns}
+
+    def add(update: Any) -> None:
+        for column in columns:
+            update.add_column(
+                column.path, column.type, required=column.required, doc=column.doc, default=defaults[column.path],
+                first=column.first, after=_beside(column.path, column.after),
+            )  # fmt: skip
+
+    _schema(table, add)
+
+
+def _listed(tokens: Tokens) -> list[ColumnDefinition]:
+    found = [parse_column(tokens)]
+    while tokens.accept(","):
+        found.append(parse_column(tokens))
+    return found
+
+
+def _default(spark: Any, column: ColumnDefinition) -> Any:
+    if column.default is None:
+        return None
+    value = constant(spark, column.default, to_spark_type(column.type), what=f"default of {column.name}")
+    return None if value is None else from_python(column.type, value)
+
+
+def _beside(path: tuple[str, ...], name: str | None) -> tuple[str, ...] | None:
+    return None if name is None else (*path[:-1], name)
+
+
+def _drop_columns(table: Table, tokens: Tokens) -> None:
+    if not tokens.accept_any("COLUMNS", "COLUMN"):
+        tokens.fail("COLUMN, COLUMNS, PARTITION FIELD, IDENTIFIER FIELDS, BRANCH or TAG")
+    checks = tokens.accept("IF", "EXISTS")
+    in_parentheses = tokens.accept("(")
+    paths = _column_list(tokens)
+    if in_parentheses:
+        tokens.expect(")")
+    there = [p for p in paths if not checks or table.schema.find(".".join(p), case_sensitive=False) is not None]
+
+    def drop(update: Any) -> None:
+        for path in there:
+            update.delete_column(path)
+
+    if there:
+        _schema(table, drop)
+
+
+def _column_list(tokens: Tokens) -> list[tuple[str, ...]]:
+    found = [tokens.names("a column name")]
+    while tokens.accept(","):
+        found.append(tokens.names("a column name"))
+    return found
+
+
+def _rename(table: Table, tokens: Tokens) -> None:
+    path = tokens.names("a column name")
+    tokens.expect("TO")
+    new = tokens.name("a new name")
+    _schema(table, lambda update: update.rename_column(path, new))
+
+
+def _drop_key(table: Table, paths: list[tuple[str, ...]]) -> None:
+    gone = {".".join(p) for p in paths}
+    kept = [n for i in table.schema.identifier_field_ids if (n := table.schema.name_of(i)) not in gone]
+    _schema(table, lambda update: update.set_identifier_fields(kept))
+
+
+def _alter_column(spark: Any, table: Table, tokens: Tokens) -> None:
+    path = tokens.names("a column name")
+    if tokens.accept("TYPE"):
+        type_ = parse_type(tokens)
+        _schema(table, lambda update: update.update_column(path, type=type_))
+    elif tokens.accept("COMMENT"):
+        doc = tokens.string("a comment in quotes")
+        _schema(table, lambda update: update.update_column(path, doc=doc))
+    elif tokens.accept("FIRST"):
+        _schema(table, lambda update: update.move_first(path))
+    elif tokens.accept("AFTER"):
+        other = (*path[:-1], tokens.name("a column name"))
+        _schema(table, lambda update: update.move_after(path, other))
+    elif tokens.accept("SET", "NOT", "NULL"):
+        _schema(table, lambda update: update.require_column(path), allow_incompatible=True)
+    elif tokens.accept("DROP", "NOT", "NULL"):
+        _schema(table, lambda update: update.make_column_optional(path))
+    elif tokens.accept("SET", "DEFAULT"):
+        field = table.schema.field(".".join(path))
+        value = constant(spark, tokens.rest(), to_spark_type(field.type), what=f"default of {field.name}")
+        stored = from_python(field.type, value)
+        _schema(table, lambda update: update.set_default(path, stored))
+    elif tokens.accept("DROP", "DEFAULT"):
+        _schema(table, lambda update: update.set_default(path, None))
+    else:
+        tokens.fail("TYPE, COMMENT, FIRST, AFTER, SET NOT NULL, DROP NOT NULL, SET DEFAULT or DROP DEFAULT")
+
+
+# -- properties, partitions, order
+
+
+def _set_properties(table: Table, properties: dict[str, str]) -> None:
+    version = properties.pop("format-version", None)
+    if version is not None:
+        if not version.isdigit():
+            raise InvalidInput(f"Invalid format-version {version!r}: expected 1, 2 or 3.")
+        if int(version) != table.format_version:
+            table.upgrade(int(version))
+    if properties:
+        table.set_properties(properties)
+
+
+def _add_partition_field(table: Table, tokens: Tokens) -> None:
+    term = parse_term_text(tokens, "AS")
+    name = tokens.name("a partition field's name") if tokens.accept("AS") else None
+    with table.update_spec() as update:
+        update.add_term(term, name)
+
+
+def _drop_partition_field(table: Table, tokens: Tokens) -> None:
+    term = parse_term_text(tokens, "AS")
+    names = {f.name for f in table.spec.fields}
+    with table.update_spec() as update:
+        if term.strip("`") in names:
+            update.remove_field(term.strip("`"))
+        else:
+            update.remove_term(term)
+
+
+def _replace_partition_field(table: Table, tokens: Tokens) -> None:
+    old = parse_term_text(tokens, "WITH")
+    tokens.expect("WITH")
+    new = parse_term_text(tokens, "AS")
+    name = tokens.name("a partition field's name") if tokens.accept("AS") else None
+    names = {f.name for f in table.spec.fields}
+    with table.update_spec() as update:
+        if old.strip("`") in names:
+            update.remove_field(old.strip("`"))
+        else:
+            update.remove_term(old)
+        update.add_term(new, name)
+
+
+def _write_order(table: Table, tokens: Tokens) -> None:
+    """`WRITE [DISTRIBUTED BY PARTITION] [LOCALLY] ORDERED BY terms` or `WRITE UNORDERED`."""
+    distributed = tokens.accept("DISTRIBUTED", "BY", "PARTITION")
+    if tokens.accept("UNORDERED"):
+        terms: list[str] = []
+        mode = "hash" if distributed else "none"
+    else:
+        locally = tokens.accept("LOCALLY")
+        terms = _order_terms(tokens) if tokens.accept("ORDERED", "BY") else []
+        if not terms and not distributed:
+            tokens.fail("DISTRIBUTED BY PARTITION, LOCALLY, ORDERED BY or UNORDERED")
+        mode = "hash" if distributed else ("none" if locally else "range")
+    with table.transaction() as change:
+        change.sort_by(*terms)
+        change.set_properties({"write.distribution-mode": mode})
+
+
+def _order_terms(tokens: Tokens) -> list[str]:
+    found = [parse_term_text(tokens, ",")]
+    while tokens.accept(","):
+        found.append(parse_term_text(tokens, ","))
+    return found

@@ -1,0 +1,117 @@
+"""SET lists: which column gets which expression, and the rows that come out.
+
+Types follow Spark's rules of store assignment. A field inside a struct is set by making the struct anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from skipstone.errors import InvalidInput, NotFound
+from skipstone.metadata.reserved import LAST_UPDATED_SEQUENCE_NUMBER
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.types import Field, StructType
+from skipstone.scan import Scan
+from skipstone.spark.assignment import check_assignable
+from skipstone.spark.row_changes import lineage_columns
+from skipstone.statements.references import quoted
+from skipstone.statements.tokens import Tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """`path = text`; the expression's value comes under the name `alias`."""
+
+    path: tuple[Field, ...]
+    text: str
+    alias: str
+
+
+def parse_assignments(
+    tokens: Tokens, schema: Schema, target: str, table: str, *ends: str, prefix: str = "__set"
+) -> list[Assignment]:
+    """`a = 1, t.b.c = x + 1`."""
+    found: list[Assignment] = []
+    while True:
+        place = tokens.at
+        names = tokens.names("a column name")
+        path = _path(schema, names, target, table)
+        tokens.expect("=")
+        text = tokens.until(",", *ends)
+        if not text:
+            tokens.fail("an expression")
+        _refuse_twice(found, path, names, tokens, place)
+        found.append(Assignment(path=path, text=text, alias=f"{prefix}_{len(found)}"))
+        if not tokens.accept(","):
+            return found
+
+
+def _path(schema: Schema, names: tuple[str, ...], target: str, table: str) -> tuple[Field, ...]:
+    """The fields from the top-level column down; the table's name may come first."""
+    for parts in (names, names[1:] if names[0].lower() == target.lower() else ()):
+        found = _descend(schema.struct, parts)
+        if found is not None:
+            return found
+    known = ", ".join(f.name for f in schema.fields)
+    raise NotFound(f"Cannot set {'.'.join(names)!r} of {table}: no such column. Columns: {known}.")
+
+
+def _descend(struct: Any, parts: Sequence[str]) -> tuple[Field, ...] | None:
+    path: list[Field] = []
+    for part in parts:
+        if not isinstance(struct, StructType):
+            return None
+        field = next((f for f in struct.fields if f.name.lower() == part.lower()), None)
+        if field is None:
+            return None
+        path.append(field)
+        struct = field.type
+    return tuple(path) or None
+
+
+def _refuse_twice(
+    found: list[Assignment], path: tuple[Field, ...], names: tuple[str, ...], tokens: Tokens, place: int
+) -> None:
+    for other in found:
+        shorter = min(len(other.path), len(path))
+        if other.path[:shorter] == path[:shorter]:
+            tokens.at = place
+            tokens.fail(f"each column to be set once, but {'.'.join(names)} is set twice: another column")
+
+
+def updated_rows(matched: Any, assignments: Sequence[Assignment], scan: Scan) -> Any:
+    """The matched rows with the values set. A changed row has no last-updated number yet."""
+    columns = [assigned_column(matched, f, assignments, scan.name).alias(f.name) for f in scan.schema.fields]
+    for name in lineage_columns(scan):
+        is_kept = name != LAST_UPDATED_SEQUENCE_NUMBER.name
+        columns.append(F.col(name) if is_kept else F.lit(None).cast("bigint").alias(name))
+    return matched.select(*columns)
+
+
+def assigned_column(frame: Any, field: Field, assignments: Sequence[Assignment], table: str) -> Any:
+    """A top-level column after the assignments."""
+    mine = [a for a in assignments if a.path[0].id == field.id]
+    if not mine:
+        return F.col(quoted(field.name))
+    return _assigned(frame, F.col(quoted(field.name)), (field,), mine, table)
+
+
+def _assigned(frame: Any, current: Any, path: tuple[Field, ...], mine: Sequence[Assignment], table: str) -> Any:
+    for assignment in mine:
+        if assignment.path == path:
+            given = frame.schema[assignment.alias].dataType
+            wanted = check_assignable(frame.sparkSession, given, path[-1], table=table)
+            return F.col(assignment.alias).cast(wanted)
+    struct = path[-1].type
+    if not isinstance(struct, StructType):
+        raise InvalidInput(f"Cannot set a field inside {path[-1].name!r}: it is no struct.")
+    parts = []
+    for field in struct.fields:
+        below = [a for a in mine if len(a.path) > len(path) and a.path[len(path)].id == field.id]
+        inner = current.getField(field.name)
+        parts.append((_assigned(frame, inner, (*path, field), below, table) if below else inner).alias(field.name))
+    return F.struct(*parts)

@@ -1,0 +1,176 @@
+"""Carrying out a MERGE: the join, the clause that fits each pair, and the rows that go and come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pyspark.sql import functions as F
+
+from skipstone.errors import InvalidInput
+from skipstone.metadata.reserved import FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS
+from skipstone.metadata.tables.properties import MERGE_ISOLATION_LEVEL, MERGE_MODE
+from skipstone.metadata.types import Field
+from skipstone.scan import Scan
+from skipstone.spark.assignment import check_assignable
+from skipstone.spark.row_changes import FoundRows, lineage_columns, positions_of
+from skipstone.spark.types import to_spark_type
+from skipstone.statements.assignments import assigned_column
+from skipstone.statements.keys import source_keys
+from skipstone.statements.merge import Action, Clause, Merge, Side, parse_merge, taken_from_source
+from skipstone.statements.names import Found, Names
+from skipstone.statements.query import plan_query, run_query
+from skipstone.statements.references import quoted
+from skipstone.statements.row_changes import TARGET, all_columns, apply, parse_target, target_of
+from skipstone.statements.tokens import Tokens
+
+SOURCE: Final = "skipstone_source"
+_ACTION: Final = "__action"
+_IN_TARGET: Final = "__in_target"
+_IN_SOURCE: Final = "__in_source"
+
+
+def merge(spark: Any, names: Names, tokens: Tokens) -> None:
+    """What comes after MERGE."""
+    tokens.expect("INTO")
+    found, alias = parse_target(names, tokens)
+    wanted = parse_merge(tokens, found.table.schema, alias, found.table.name)
+    tokens.end()
+    source = run_query(spark, plan_query(spark, names, f"SELECT * FROM {wanted.source} AS {quoted(wanted.alias)}"))
+    merge_rows(spark, names, found, alias, source, wanted)
+
+
+def merge_rows(spark: Any, names: Names, found: Found, alias: str, source: Any, wanted: Merge) -> None:
+    """Merge a frame into a table."""
+    kept = source.persist()  # it is read twice and must be the same both times
+    try:
+        clauses = _numbered(wanted, found, kept)
+        pairs, scan = _pairs(spark, names, found, alias, kept, wanted, clauses)
+        _commit(spark, found, scan, pairs, clauses)
+    finally:
+        kept.unpersist()
+
+
+def _numbered(wanted: Merge, found: Found, source: Any) -> list[Clause]:
+    schema = found.table.schema
+    return [taken_from_source(c, schema, source.columns, wanted.alias, i) for i, c in enumerate(wanted.clauses)]
+
+
+def _pairs(
+    spark: Any, names: Names, found: Found, alias: str, source: Any, wanted: Merge, clauses: Sequence[Clause]
+) -> tuple[Any, Scan]:
+    """Every pair that a clause may apply to, with the number of the clause that does."""
+    target, other = quoted(alias), quoted(wanted.alias)
+    own = ", ".join(f"{target}.{quoted(c)} AS {quoted(c)}" for c in all_columns(found))
+    values = "".join(f", {a.text} AS {a.alias}" for c in clauses for a in c.values)
+    text = (
+        f"SELECT {own}, {target}.{_IN_TARGET} AS {_IN_TARGET}, {other}.{_IN_SOURCE} AS {_IN_SOURCE}, "
+        f"{_choice(clauses, target, other)} AS {_ACTION}{values} "
+        f"FROM (SELECT *, true AS {_IN_TARGET} FROM {TARGET}) AS {target} "
+        f"{_join(clauses)} JOIN (SELECT *, true AS {_IN_SOURCE} FROM {SOURCE}) AS {other} ON {wanted.on}"
+    )
+    bound = names.with_target(TARGET, found, all_columns(found)).with_frame(SOURCE, source)
+    plan = plan_query(spark, bound, text)
+    use = target_of(plan)
+    scan = use.scan
+    if all(c.side is not Side.NOT_MATCHED_BY_SOURCE for c in clauses):
+        scan = source_keys(spark, scan, source, wanted.on, alias, wanted.alias)
+    return run_query(spark, plan.replacing(use, scan)), scan
+
+
+def _join(clauses: Sequence[Clause]) -> str:
+    sides = {c.side for c in clauses}
+    inserts, by_source = Side.NOT_MATCHED in sides, Side.NOT_MATCHED_BY_SOURCE in sides
+    if inserts and by_source:
+        return "FULL OUTER"
+    if by_source:
+        return "LEFT OUTER"
+    return "RIGHT OUTER" if inserts else "INNER"
+
+
+def _choice(clauses: Sequence[Clause], target: str, other: str) -> str:
+    """The number of the first clause that fits a pair; null if none does."""
+    present = {
+        Side.MATCHED: f"{target}.{_IN_TARGET} AND {other}.{_IN_SOURCE}",
+        Side.NOT_MATCHED: f"{target}.{_IN_TARGET} IS NULL",
+        Side.NOT_MATCHED_BY_SOURCE: f"{other}.{_IN_SOURCE} IS NULL",
+    }
+    cases = []
+    for number, clause in enumerate(clauses):
+        more = "" if clause.condition is None else f" AND ({clause.condition})"
+        cases.append(f"WHEN {present[clause.side]}{more} THEN {number}")
+    return f"CASE {' '.join(cases)} END"
+
+
+def _commit(spark: Any, found: Found, scan: Scan, pairs: Any, clauses: Sequence[Clause]) -> None:
+    rows = _new_rows(pairs, clauses, scan)
+    pairs = pairs.where(f"{_ACTION} IS NOT NULL OR ({_IN_TARGET} AND {_IN_SOURCE})").persist()
+    try:
+        _check_one_source_row(pairs, clauses, found.table.name)
+        going = [i for i, c in enumerate(clauses) if c.action is not Action.INSERT]
+        positions = positions_of(pairs.where(F.col(_ACTION).isin(going))) if going else {}
+        adds = any(c.action is not Action.DELETE for c in clauses)
+        rows = _new_rows(pairs, clauses, scan) if adds else None
+        apply(spark, found, FoundRows(scan=scan, positions=positions, rows=rows), MERGE_MODE, MERGE_ISOLATION_LEVEL)
+    finally:
+        pairs.unpersist()
+
+
+def _check_one_source_row(pairs: Any, clauses: Sequence[Clause], table: str) -> None:
+    matched = [c for c in clauses if c.side is Side.MATCHED]
+    only_deletes = len(matched) == 1 and matched[0].action is Action.DELETE and matched[0].condition is None
+    if not matched or only_deletes:
+        return
+    twice = (
+        pairs.where(f"{_IN_TARGET} AND {_IN_SOURCE}")
+        .groupBy(FILE.name, POS.name)
+        .count()
+        .where("count > 1")
+        .limit(1)
+        .collect()
+    )
+    if twice:
+        raise InvalidInput(
+            f"Cannot merge into {table}: {twice[0]['count']} rows of the source match one row of the table (position "
+            f"{twice[0][POS.name]} of {twice[0][FILE.name]}). Make the source unique on the join condition."
+        )
+
+
+def _new_rows(pairs: Any, clauses: Sequence[Clause], scan: Scan) -> Any:
+    """Updated and inserted rows."""
+    coming = [(i, c) for i, c in enumerate(clauses) if c.action is not Action.DELETE]
+    if not coming:
+        return None
+    chosen = pairs.where(F.col(_ACTION).isin([i for i, _ in coming]))
+    columns = [_column(pairs, f, coming, scan).alias(f.name) for f in scan.schema.fields]
+    for name in lineage_columns(scan):
+        is_kept = name != LAST_UPDATED_SEQUENCE_NUMBER.name
+        columns.append(F.col(name) if is_kept else F.lit(None).cast("bigint").alias(name))
+    return chosen.select(*columns)
+
+
+def _column(pairs: Any, field: Field, coming: Sequence[tuple[int, Clause]], scan: Scan) -> Any:
+    """A column by the clause that applies: what it sets, the old value in updates, the default in inserts."""
+    type_ = to_spark_type(field.type, where=f"column {field.name!r}")
+    chosen: Any = None
+    for number, clause in coming:
+        if clause.action is Action.UPDATE:
+            value = assigned_column(pairs, field, clause.values, scan.name)
+        else:
+            value = _inserted(pairs, field, clause, scan, type_)
+        cast = value.cast(type_)
+        is_mine = F.col(_ACTION) == number
+        chosen = F.when(is_mine, cast) if chosen is None else chosen.when(is_mine, cast)
+    return chosen
+
+
+def _inserted(pairs: Any, field: Field, clause: Clause, scan: Scan, type_: Any) -> Any:
+    for assignment in clause.values:
+        if assignment.path[0].id == field.id:
+            check_assignable(pairs.sparkSession, pairs.schema[assignment.alias].dataType, field, table=scan.name)
+            return F.col(assignment.alias)
+    if field.write_default is not None:
+        raise InvalidInput(
+            f"Cannot insert into {scan.name} without a value for {field.name!r}, which has a default. Name it."
+        )
+    return F.lit(None).cast(type_)

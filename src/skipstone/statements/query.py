@@ -1,0 +1,145 @@
+"""A query over our tables, run by Spark over the files that are left.
+
+    names -> tables -> plan over no files -> what Catalyst pushed to each table -> prune -> run the user's text
+
+Law: the answer is Spark's, over the same rows. A table is pruned only by conditions that Catalyst put next to it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pyspark.errors import ParseException
+
+from skipstone.errors import InvalidInput
+from skipstone.hosts import is_spark_frame
+from skipstone.predicate import FloatOrder
+from skipstone.predicate.nodes import TRUE
+from skipstone.scan import Scan
+from skipstone.spark.empty_relation import empty_relations
+from skipstone.spark.pushed_filters import PushedFilter, pushed_filters
+from skipstone.spark.scan import read_scan
+from skipstone.spark.types import to_spark_struct
+from skipstone.statements.moments import fixed_moments
+from skipstone.statements.names import Found, Names
+from skipstone.statements.references import Reference, find_references, rewrite
+from skipstone.statements.views import expand_views
+
+_NUMBERS: Final = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableUse:
+    """One table of a query, as it is scanned: the scan is pruned by what Catalyst pushed; `unused` could not help."""
+
+    reference: Reference
+    scan: Scan
+    pushed: PushedFilter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPlan:
+    """A query ready to run."""
+
+    text: str
+    uses: tuple[TableUse, ...]
+    others: Mapping[Reference, Any]  # inspection tables and frames, which are read whole
+
+    def replacing(self, use: TableUse, scan: Scan) -> QueryPlan:
+        """The same query with one of its tables read by another scan."""
+        uses = tuple(replace(u, scan=scan) if u is use else u for u in self.uses)
+        return replace(self, uses=uses)
+
+
+def plan_query(spark: Any, names: Names, text: str) -> QueryPlan:
+    """Find the tables of a query and what each can be pruned by."""
+    whole, can_prune = fixed_moments(spark, expand_views(names, text))
+    references = find_references(whole)
+    found = [(r, f) for r in references if (f := names.find(r.parts)) is not None]
+    inspected = {r: getattr(f.table.inspect, f.inspection)() for r, f in found if f.inspection is not None}
+    inspected |= {r: names.frames[r.parts[0]] for r in references if len(r.parts) == 1 and r.parts[0] in names.frames}
+    scans = {r: _scan(spark, r, f) for r, f in found if f.inspection is None}
+    pushed = _pushed(spark, whole, scans, inspected) if can_prune and scans else {}
+    uses = tuple(_use(r, scan, pushed.get(r, PushedFilter())) for r, scan in scans.items())
+    return QueryPlan(text=whole, uses=uses, others=inspected)
+
+
+def run_query(spark: Any, plan: QueryPlan) -> Any:
+    """The query's DataFrame."""
+    frames = {use.reference: read_scan(use.scan, spark) for use in plan.uses}
+    frames |= {r: as_frame(spark, t) for r, t in plan.others.items()}
+    return _over(spark, plan.text, frames)
+
+
+def _scan(spark: Any, reference: Reference, found: Found) -> Scan:
+    options = {**found.options(), **_moment(spark, reference, found)}
+    return found.table.scan(columns=found.columns, float_order=FloatOrder.SPARK, **options)
+
+
+def _moment(spark: Any, reference: Reference, found: Found) -> dict[str, Any]:
+    if reference.version is None and reference.timestamp is None:
+        return {}
+    if found.options():
+        raise InvalidInput(f"Cannot read {found.table.name}: expected one point in time, got a name and AS OF.")
+    if reference.timestamp is not None:
+        return {"as_of": _value(spark, f"unix_millis(CAST({reference.timestamp} AS TIMESTAMP))", reference.timestamp)}
+    version = str(_value(spark, str(reference.version), str(reference.version)))
+    return {"snapshot_id": int(version)} if version.lstrip("-").isdigit() else {"ref": version}
+
+
+def _value(spark: Any, expression: str, shown: str) -> Any:
+    value = spark_sql(spark, f"SELECT {expression}").first()[0]
+    if value is None:
+        raise InvalidInput(f"Invalid point in time {shown}: expected a version or a timestamp, got null.")
+    return value
+
+
+def _pushed(
+    spark: Any, text: str, scans: Mapping[Reference, Scan], inspected: Mapping[Reference, Any]
+) -> dict[Reference, PushedFilter]:
+    relations = empty_relations(spark, [to_spark_struct(scan.wanted) for scan in scans.values()])
+    frames = {r: frame for r, (frame, _) in zip(scans, relations)}
+    frames |= {r: as_frame(spark, t) for r, t in inspected.items()}
+    found = pushed_filters(spark, _over(spark, text, frames))
+    return {r: found[root] for r, (_, root) in zip(scans, relations) if root in found}
+
+
+def _use(reference: Reference, scan: Scan, pushed: PushedFilter) -> TableUse:
+    if pushed.predicate == TRUE:
+        return TableUse(reference=reference, scan=scan, pushed=pushed)
+    pruned = replace(scan, filter=pushed.predicate, case_sensitive=False)
+    return TableUse(reference=reference, scan=pruned, pushed=pushed)
+
+
+def as_frame(spark: Any, rows: Any) -> Any:
+    return rows if is_spark_frame(rows) else spark.createDataFrame(rows)
+
+
+def _over(spark: Any, text: str, frames: Mapping[Reference, Any]) -> Any:
+    """The query's text over these frames, which have names only while Spark analyses it."""
+    with _named(spark, frames) as names:
+        return spark_sql(spark, rewrite(text, names))
+
+
+@contextmanager
+def _named(spark: Any, frames: Mapping[Reference, Any]) -> Iterator[dict[Reference, str]]:
+    names = {r: f"skipstone_{next(_NUMBERS)}" for r in frames}
+    try:
+        for reference, frame in frames.items():
+            frame.createOrReplaceTempView(names[reference])
+        yield names
+    finally:
+        for name in names.values():
+            spark.catalog.dropTempView(name)
+
+
+def spark_sql(spark: Any, text: str) -> Any:
+    """Spark's answer; a syntax error is an error of the input, told by Spark, which points at the place."""
+    try:
+        return spark.sql(text)
+    except ParseException as error:
+        raise InvalidInput(f"Invalid statement: {str(error).strip()}") from None

@@ -1,0 +1,137 @@
+"""DELETE, UPDATE, MERGE and TRUNCATE.
+
+The rows that a statement changes are found by a query over the table, so its conditions may hold whatever Spark's may:
+subqueries, functions, other tables. The table is pruned first; a file of which every row matches is dropped unread.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skipstone.metadata.reserved import FILE, POS
+from skipstone.metadata.tables.properties import (
+    DELETE_ISOLATION_LEVEL,
+    DELETE_MODE,
+    UPDATE_ISOLATION_LEVEL,
+    UPDATE_MODE,
+    property_value,
+)
+from skipstone.predicate.nodes import TRUE
+from skipstone.spark.row_changes import FoundRows, change_of, lineage_columns, positions_of
+from skipstone.statements.assignments import Assignment, parse_assignments, updated_rows
+from skipstone.statements.names import Found, Names
+from skipstone.statements.query import QueryPlan, TableUse, plan_query, run_query
+from skipstone.statements.references import quoted
+from skipstone.statements.tokens import Tokens
+from skipstone.zones.verdict import Verdict
+
+TARGET = "skipstone_target"
+_AFTER_A_TARGET = ("WHERE", "SET", "USING")
+
+
+def delete(spark: Any, names: Names, tokens: Tokens) -> None:
+    """What comes after DELETE."""
+    tokens.expect("FROM")
+    found, alias = parse_target(names, tokens)
+    if tokens.is_done:
+        found.table.delete(TRUE, branch=found.ref or "main")
+        return
+    tokens.expect("WHERE")
+    condition = tokens.rest()
+    text = f"SELECT {FILE.name}, {POS.name} FROM {TARGET} AS {quoted(alias)} WHERE {condition}"
+    plan = plan_query(spark, names.with_target(TARGET, found, all_columns(found)), text)
+    use = target_of(plan)
+    dropped, read = split_whole_files(use, plan)
+    positions = positions_of(run_query(spark, read)) if len(target_of(read).scan.plan()) else {}
+    rows = FoundRows(scan=use.scan, dropped=dropped, positions=positions)
+    apply(spark, found, rows, DELETE_MODE, DELETE_ISOLATION_LEVEL)
+
+
+def truncate(names: Names, tokens: Tokens) -> None:
+    """What comes after TRUNCATE."""
+    tokens.expect("TABLE")
+    found = names.changed(tokens.names())
+    tokens.end()
+    found.table.delete(TRUE, branch=found.ref or "main")
+
+
+def update(spark: Any, names: Names, tokens: Tokens) -> None:
+    """What comes after UPDATE."""
+    found, alias = parse_target(names, tokens)
+    tokens.expect("SET")
+    assignments = parse_assignments(tokens, found.table.schema, alias, found.table.name, "WHERE")
+    condition = "true"
+    if tokens.accept("WHERE"):
+        condition = tokens.rest()
+    tokens.end()
+    text = f"SELECT *, {_values(assignments)} FROM {TARGET} AS {quoted(alias)} WHERE {condition}"
+    plan = plan_query(spark, names.with_target(TARGET, found, all_columns(found)), text)
+    use = target_of(plan)
+    matched = run_query(spark, plan).persist()
+    try:
+        positions = positions_of(matched)
+        rows = updated_rows(matched, assignments, use.scan) if positions else None
+        apply(
+            spark,
+            found,
+            FoundRows(scan=use.scan, positions=positions, rows=rows),
+            UPDATE_MODE,
+            UPDATE_ISOLATION_LEVEL,
+        )
+    finally:
+        matched.unpersist()
+
+
+def _values(assignments: list[Assignment]) -> str:
+    return ", ".join(f"{a.text} AS {a.alias}" for a in assignments)
+
+
+# -- what all of them share
+
+
+def parse_target(names: Names, tokens: Tokens) -> tuple[Found, str]:
+    """The table that is changed, and the name it has in the statement."""
+    parts = tokens.names()
+    found = names.changed(parts)
+    alias = parts[-1] if found.ref is None else parts[-2]
+    if tokens.accept("AS") or not (tokens.is_done or tokens.looks_at_any(*_AFTER_A_TARGET)):
+        alias = tokens.name("an alias")
+    return found, alias
+
+
+def all_columns(found: Found) -> tuple[str, ...]:
+    scan = found.table.scan(**found.options())
+    return (*(f.name for f in scan.schema.fields), *lineage_columns(scan), FILE.name, POS.name)
+
+
+def target_of(plan: QueryPlan) -> TableUse:
+    return next(use for use in plan.uses if use.reference.parts == (TARGET,))
+
+
+def split_whole_files(use: TableUse, plan: QueryPlan) -> tuple[list[str], QueryPlan]:
+    """Files of which every row matches the whole condition, and the query over the others."""
+    if not use.pushed.is_whole:
+        return [], plan
+    files = use.scan.plan().files
+    every = files.column("verdict").to_numpy() == Verdict.EVERY_ROW_MATCHES
+    if not every.any():
+        return [], plan
+    paths = files.column("file_path").to_numpy(zero_copy_only=False)
+    rest = use.scan.plan().taking(np.flatnonzero(~every))
+    return list(paths[every]), plan.replacing(use, use.scan.planned(rest))
+
+
+def apply(spark: Any, found: Found, rows: FoundRows, mode: Any, isolation: Any) -> None:
+    """Commit what was found, as the table's properties say."""
+    properties = found.table.metadata.properties
+    change = change_of(
+        spark,
+        rows,
+        ref=found.ref or "main",
+        mode=str(property_value(properties, mode)),
+        isolation=str(property_value(properties, isolation)),
+    )
+    if change is not None:
+        found.table.apply(change)

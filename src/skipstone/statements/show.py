@@ -1,0 +1,125 @@
+"""SHOW: tables, namespaces, properties, partitions, columns, and the statement that would make a table."""
+
+from __future__ import annotations
+
+import fnmatch
+from typing import Any
+
+from skipstone.metadata.partitions.partitioning import PartitionSpec
+from skipstone.metadata.schema import Schema
+from skipstone.spark.types import to_spark_type
+from skipstone.statements.clauses import parse_key
+from skipstone.statements.names import Names
+from skipstone.statements.references import quoted
+from skipstone.statements.results import rows
+from skipstone.statements.tokens import Tokens
+from skipstone.table import Table
+
+
+def show(spark: Any, names: Names, tokens: Tokens) -> Any:
+    """What comes after SHOW."""
+    if tokens.accept("TABLES"):
+        return _tables(spark, names, tokens)
+    if tokens.accept_any("NAMESPACES", "DATABASES", "SCHEMAS"):
+        return _namespaces(spark, names, tokens)
+    if tokens.accept("TBLPROPERTIES"):
+        return _properties(spark, names, tokens)
+    if tokens.accept("CREATE", "TABLE"):
+        table = names.table(tokens.names())
+        return rows(spark, "createtab_stmt string", [(create_statement(table),)])
+    if tokens.accept("COLUMNS"):
+        tokens.accept_any("IN", "FROM")
+        return rows(spark, "col_name string", [(f.name,) for f in names.table(tokens.names()).schema.fields])
+    tokens.expect("PARTITIONS", then="TABLES, NAMESPACES, TBLPROPERTIES, COLUMNS, PARTITIONS or CREATE TABLE")
+    return _partitions(spark, names.table(tokens.names()))
+
+
+def _tables(spark: Any, names: Names, tokens: Tokens) -> Any:
+    parts = tokens.names("a namespace") if tokens.accept_any("IN", "FROM") else names.attached.namespace
+    lake, namespace = names.namespace(parts)
+    pattern = _pattern(tokens)
+    chosen = [namespace] if namespace else [tuple(n.split(".")) for n in lake.list_namespaces()]
+    found = [(".".join(n), t.rpartition(".")[2], False) for n in chosen for t in lake.list_tables(n)]
+    kept = [f for f in found if fnmatch.fnmatch(f[1].lower(), pattern)]
+    return rows(spark, "namespace string, tableName string, isTemporary boolean", kept)
+
+
+def _namespaces(spark: Any, names: Names, tokens: Tokens) -> Any:
+    parts = tokens.names("a namespace") if tokens.accept_any("IN", "FROM") else ()
+    lake, namespace = names.namespace(parts)
+    if namespace and namespace[0] in names.attached.lakes and len(namespace) == 1:
+        lake, namespace = names.attached.lake(namespace[0]), ()
+    pattern = _pattern(tokens)
+    found = [n for n in lake.list_namespaces(namespace) if fnmatch.fnmatch(n.lower(), pattern)]
+    return rows(spark, "namespace string", [(n,) for n in found])
+
+
+def _pattern(tokens: Tokens) -> str:
+    if tokens.is_done:
+        return "*"
+    tokens.accept("LIKE")
+    pattern = tokens.string("a pattern in quotes").lower()
+    tokens.end()
+    return pattern.replace("%", "*")
+
+
+def _properties(spark: Any, names: Names, tokens: Tokens) -> Any:
+    table = names.table(tokens.names())
+    found = {"format-version": str(table.format_version), **table.properties}
+    if tokens.accept("("):
+        key = parse_key(tokens)
+        tokens.expect(")")
+        return rows(spark, "key string, value string", [(key, found.get(key, f"Table has no property {key}"))])
+    return rows(spark, "key string, value string", sorted(found.items()))
+
+
+def _partitions(spark: Any, table: Table) -> Any:
+    listed = table.inspect.partitions()
+    if "partition" not in listed.column_names:
+        return rows(spark, "partition string", [])
+    specs = {s.spec_id: s for s in table.metadata.partition_specs}
+    paths = []
+    for row in listed.select(["partition", "spec_id"]).to_pylist():
+        spec = specs[row["spec_id"]]
+        paths.append(("/".join(f"{f.name}={row['partition'].get(f.name)}" for f in spec.fields),))
+    return rows(spark, "partition string", paths)
+
+
+def create_statement(table: Table) -> str:
+    """The statement that makes a table like this one."""
+    lines = [f"CREATE TABLE {'.'.join(quoted(p) for p in table.name.split('.'))} ("]
+    lines.append(",\n".join(f"  {_column(f)}" for f in table.schema.fields) + ")")
+    lines.append("USING skipstone")
+    if table.spec.fields:
+        lines.append(f"PARTITIONED BY ({', '.join(partition_terms(table.spec, table.schema))})")
+    lines.append(f"LOCATION {_text(table.location)}")
+    properties = {"format-version": str(table.format_version), **table.properties}
+    listed = ",\n".join(f"  {_text(k)} = {_text(v)}" for k, v in sorted(properties.items()))
+    return "\n".join(lines) + f"\nTBLPROPERTIES (\n{listed})"
+
+
+def _column(field: Any) -> str:
+    type_ = to_spark_type(field.type, where=f"column {field.name!r}").simpleString().upper()
+    required = " NOT NULL" if field.required else ""
+    comment = f" COMMENT {_text(field.doc)}" if field.doc else ""
+    return f"{quoted(field.name)} {type_}{required}{comment}"
+
+
+def partition_terms(spec: PartitionSpec, schema: Schema) -> list[str]:
+    """The spec's fields as SQL writes them."""
+    found = []
+    for f in spec.fields:
+        column = ".".join(quoted(p) for p in schema.paths_by_id[f.source_id])
+        name, _, parameter = str(f.transform).partition("[")
+        match name:
+            case "identity":
+                found.append(column)
+            case "bucket" | "truncate":
+                found.append(f"{name}({parameter.rstrip(']')}, {column})")
+            case "year" | "month" | "day" | "hour":
+                found.append(f"{name}s({column})")
+    return found
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
