@@ -71,7 +71,7 @@ def add_hash_of_bytes(frame: Any, source: Any, name: str) -> Any:
     frame = frame.withColumn(b, source)
     frame = frame.withColumn(n, F.length(_at(b)))
     whole = _at(n).bitwiseAND(F.lit(~3))
-    padded = F.substring(F.concat(_from(_at(b), whole), F.lit(bytearray(3))), 1, 4)
+    padded = F.substring(F.concat(_from(_at(b), whole), F.lit(bytearray(_WORD))), 1, _WORD)
     frame = frame.withColumns({h: hash_of_words(F.substr(_at(b), F.lit(1), whole)), t: hash_of_words(padded)})
     frame = frame.withColumns({c: _xor_shifted(_at(c), 16) * F.lit(_signed(_inverse(_F2))) for c in (h, t)})
     unshifted = {c: _at(c).bitwiseXOR(_right(_at(c), 13)).bitwiseXOR(_right(_at(c), 26)) for c in (h, t)}
