@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from skipstone.analysis.analyze import FinishedAnalysis, analysed_ids, finish_analysis, plan_analysis
+from skipstone.analysis.estimate import Estimate, estimate
 from skipstone.analysis.partition_files import find_partition_statistics, store_partition_statistics
 from skipstone.analysis.publish import WritePartitionStatistics, partition_statistics_of
 from skipstone.analysis.table_statistics import statistics_by_partition, table_statistics
@@ -129,6 +130,15 @@ class StatisticsVerbs:
     ) -> Iterator[tuple[int, Mapping[str, Any], TableStatistics]]:
         """Spec id, partition values by name, and statistics, of every analysed partition."""
         return statistics_by_partition(self.metadata, self.storage, self._snapshot(snapshot_id))
+
+    def estimate(
+        self, filter: Any, *, snapshot_id: int | None = None, float_order: FloatOrder = FloatOrder.IEEE
+    ) -> Estimate:
+        """How many rows and bytes match a filter, from statistics, with bounds."""
+        schema = self.metadata.current_schema
+        predicate = bind(as_predicate(filter), schema, table=self.name, float_order=float_order)
+        snapshot = self._snapshot(snapshot_id)
+        return estimate(self.metadata, self.storage, snapshot, predicate, float_order=float_order)
 
     def _partitions(self, chosen: Any) -> Predicate:
         if isinstance(chosen, Mapping) and "type" not in chosen:

@@ -1,0 +1,112 @@
+"""How many rows a filter matches, without reading any: what planning proves, then what statistics make likely.
+
+Laws: the true number lies between `rows_low` and `rows_high` (at the confidence of the sketches), and never outside
+what the plan proves. Where metadata alone tells the number it is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.compute
+
+from skipstone.analysis.table_statistics import table_statistics
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.plan.scan import ScanPlan, plan_scan
+from skipstone.predicate.float_order import FloatOrder
+from skipstone.predicate.nodes import Predicate
+from skipstone.stats.column_statistics import ColumnStatistics, TableStatistics
+from skipstone.stats.labels import Accuracy
+from skipstone.stats.selectivity import selectivity
+from skipstone.storage.protocol import Storage
+from skipstone.zones.verdict import Verdict
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Rows that match, and their share of the bytes. `bytes_to_read` is the size of the files that must be read."""
+
+    rows: int
+    rows_low: int
+    rows_high: int
+    bytes: int
+    bytes_low: int
+    bytes_high: int
+    bytes_to_read: int
+    accuracy: Accuracy
+
+    @property
+    def is_exact(self) -> bool:
+        return self.accuracy is Accuracy.EXACT
+
+
+def estimate(
+    metadata: TableMetadata,
+    storage: Storage,
+    snapshot: Snapshot | None,
+    predicate: Predicate,
+    *,
+    float_order: FloatOrder = FloatOrder.SPARK,
+) -> Estimate:
+    """The rows of a snapshot that match a bound predicate."""
+    schema = metadata.current_schema
+    plan = plan_scan(metadata, storage, snapshot=snapshot, schema=schema, predicate=predicate, float_order=float_order)
+    least, most, size = _proven(plan)
+    exact = plan.count()
+    if exact is not None or snapshot is None or least == most:
+        rows = least if exact is None else exact
+        return _estimate(rows, rows, rows, size, most, Accuracy.EXACT)
+    known = table_statistics(metadata, storage, snapshot)
+    total = _rows_now(known)
+    share = selectivity(predicate, known.columns, float_order)
+    added, removed = _changes(known)
+    low = max(least, int(share.low * total) - removed)
+    high = min(most, int(np.ceil(share.high * total)) + added)
+    high = max(low, high)
+    return _estimate(min(max(round(share.share * total), low), high), low, high, size, most, Accuracy.ESTIMATE)
+
+
+def _estimate(rows: int, low: int, high: int, size: int, rows_read: int, accuracy: Accuracy) -> Estimate:
+    per_row = size / rows_read if rows_read else 0.0
+    return Estimate(
+        rows=rows,
+        rows_low=low,
+        rows_high=high,
+        bytes=round(rows * per_row),
+        bytes_low=int(low * per_row),
+        bytes_high=int(np.ceil(high * per_row)),
+        bytes_to_read=size,
+        accuracy=accuracy,
+    )
+
+
+def _proven(plan: ScanPlan) -> tuple[int, int, int]:
+    """Rows that match for sure, rows that can match at all, and the size of the files that hold them."""
+    records = plan.files.column("record_count").to_numpy()
+    has_deletes = pc.fill_null(pc.list_value_length(plan.files.column("deletes")), 0).to_numpy() > 0
+    every = plan.files.column("verdict").to_numpy() == Verdict.EVERY_ROW_MATCHES
+    size = pc.sum(plan.files.column("file_size_in_bytes")).as_py() or 0
+    return int(records[every & ~has_deletes].sum()), int(records.sum()), size
+
+
+def _rows_now(known: TableStatistics) -> int:
+    since = known.freshness
+    return max(known.row_count.value + since.rows_added_since - since.rows_removed_since, 0)
+
+
+def _changes(known: TableStatistics) -> tuple[int, int]:
+    """Rows that came, and rows that went, without any statistic having seen it."""
+    unseen = max((_after_deletes(c, known.row_count.value) for c in known.columns.values()), default=0)
+    since = known.freshness
+    return since.rows_added_since, since.rows_removed_since + unseen
+
+
+def _after_deletes(column: ColumnStatistics, rows: int) -> int:
+    return max(column.value_count.value - rows, 0) if column.is_after_deletes else 0
