@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow
 
@@ -12,6 +13,8 @@ from skipstone.metadata.formats.arrow_types import to_arrow_schema
 from skipstone.metadata.schema import Schema
 
 pa: Any = pyarrow
+
+_UUID: Final = "arrow.uuid"
 
 
 def as_reader(rows: Any, schema: Schema, *, what: str, new_columns: bool = False) -> Any:
@@ -45,12 +48,55 @@ def _from_dicts(rows: Sequence[Mapping[str, Any]], schema: Schema, what: str, ne
         )
     known = [f for f in arrow if f.name in given]
     try:
-        arrays = [pa.array([row.get(f.name) for row in rows], _plain(f.type)) for f in known]
+        arrays = [_array([row.get(f.name) for row in rows], f, what) for f in known]
         more = [pa.array([row.get(name) for row in rows]) for name in unknown]
+    except InvalidInput:
+        raise
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidInput(f"Cannot write rows to {what}: {str(error).splitlines()[0]}.") from error
     return pa.table([*arrays, *more], names=[*(f.name for f in known), *unknown])
 
 
+def _array(values: list[Any], field: Any, what: str) -> Any:
+    if pa.types.is_nested(field.type) or isinstance(field.type, pa.BaseExtensionType):
+        values = [_stored(value, field.type, field.name, what) for value in values]
+    return pa.array(values, _plain(field.type))
+
+
 def _plain(type_: Any) -> Any:
-    return type_.storage_type if isinstance(type_, pa.BaseExtensionType) else type_
+    """The type with every extension replaced by what it is stored as: pyarrow makes no others from Python values."""
+    if isinstance(type_, pa.BaseExtensionType):
+        return _plain(type_.storage_type)
+    if pa.types.is_struct(type_):
+        return pa.struct([f.with_type(_plain(f.type)) for f in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_plain(type_.value_type)))
+    if pa.types.is_map(type_):
+        key, item = type_.key_field, type_.item_field
+        return pa.map_(key.with_type(_plain(key.type)), item.with_type(_plain(item.type)))
+    return type_
+
+
+def _stored(value: Any, type_: Any, place: str, what: str) -> Any:
+    """A value as pyarrow takes it: UUIDs as bytes, maps as pairs, at any depth."""
+    if value is None:
+        return None
+    if isinstance(value, uuid.UUID):
+        return value.bytes
+    if isinstance(type_, pa.BaseExtensionType) and type_.extension_name == _UUID and isinstance(value, str):
+        return uuid.UUID(value).bytes
+    if pa.types.is_struct(type_) and isinstance(value, Mapping):
+        names = [f.name for f in type_]
+        unknown = sorted(set(value) - set(names))
+        if unknown:
+            raise InvalidInput(
+                f"Cannot write rows to {what}: {place}: expected fields {', '.join(names)}, "
+                f"got unknown {', '.join(unknown)}."
+            )
+        return {f.name: _stored(value.get(f.name), f.type, f"{place}.{f.name}", what) for f in type_}
+    if pa.types.is_list(type_) and isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [_stored(item, type_.value_type, place, what) for item in value]
+    if pa.types.is_map(type_):
+        pairs = value.items() if isinstance(value, Mapping) else value
+        return [(_stored(k, type_.key_type, place, what), _stored(v, type_.item_type, place, what)) for k, v in pairs]
+    return value
