@@ -8,9 +8,17 @@ from typing import Any
 import pytest
 from tests.support.commits import Lake, data_files
 
-from skipstone.commit import Append, Change, Rejected, ReplacePartitions, SetRef, UpdateProperties
+from skipstone.commit import Append, Change, Delete, Rejected, ReplacePartitions, SetRef, UpdateProperties
 from skipstone.errors import AlreadyExists, InvalidInput, NotFound, Unsupported
-from skipstone.maintenance import CherryPick, FastForward, MoveRef, RenameBranch, RollBack, staged_snapshot
+from skipstone.maintenance import (
+    CherryPick,
+    ExpireSnapshots,
+    FastForward,
+    MoveRef,
+    RenameBranch,
+    RollBack,
+    staged_snapshot,
+)
 from skipstone.maintenance.branches import ancestor_as_of
 from skipstone.metadata.tables.refs import branch, tag
 from skipstone.metadata.tables.snapshots import Snapshot
@@ -233,3 +241,41 @@ def test_other_changes_are_picked_only_as_a_fast_forward() -> None:
     run(lake, Append(files=data_files("ca2", state="CA")))
     with pytest.raises(Unsupported, match="on the current table"):
         run(lake, CherryPick(snapshot_id=picked))
+
+
+def test_a_pick_whose_files_are_in_the_table_is_refused_even_when_its_history_has_expired(lake: Lake) -> None:
+    append(lake, "a")
+    staged = append(lake, "s", wap_id="w1")
+    append(lake, "b")
+    run(lake, CherryPick(snapshot_id=staged))
+    published = current(lake).snapshot_id
+    append(lake, "c")
+    run(lake, ExpireSnapshots(snapshot_ids=[published]))
+    assert published not in lake.metadata.snapshots_by_id, "nothing tells any more that the snapshot was picked"
+    with pytest.raises(InvalidInput, match=f"pick snapshot {staged}: 1 of its files are in the table already.* s\\."):
+        run(lake, CherryPick(snapshot_id=staged))
+    assert sorted(lake.live()) == ["a", "b", "c", "s"]
+
+
+def test_partitions_whose_new_files_are_in_the_table_are_not_picked_again() -> None:
+    lake = partitioned()
+    staged = replace_partition(lake, "ny2", "NY", wap_id="w1")
+    run(lake, Append(files=data_files("ca2", state="CA")))
+    run(lake, CherryPick(snapshot_id=staged))
+    published = current(lake).snapshot_id
+    run(lake, Append(files=data_files("ca3", state="CA")))
+    run(lake, ExpireSnapshots(snapshot_ids=[published]))
+    with pytest.raises(InvalidInput, match="in the table already"):
+        run(lake, CherryPick(snapshot_id=staged))
+
+
+def test_a_pick_whose_file_was_removed_since_adds_it_again(lake: Lake) -> None:
+    append(lake, "a")
+    staged = append(lake, "s", wap_id="w1")
+    append(lake, "b")
+    run(lake, CherryPick(snapshot_id=staged))
+    published = current(lake).snapshot_id
+    run(lake, Delete(files=["s"]))
+    run(lake, ExpireSnapshots(snapshot_ids=[published]))
+    run(lake, CherryPick(snapshot_id=staged))
+    assert sorted(lake.live()) == ["a", "b", "s"]
