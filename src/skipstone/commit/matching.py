@@ -16,6 +16,7 @@ from skipstone.metadata.manifests.manifest_rows import partition_values
 from skipstone.metadata.partitions.partitioning import PartitionSpec, partition_key
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import PrimitiveType, StructType, UnknownType
+from skipstone.plan.remapped import without_remapped
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Column, In, IsNan, IsNull, Predicate, and_, field_ids, or_
 from skipstone.zones.build import from_field_summaries, from_manifest_table, from_partitions
@@ -39,7 +40,7 @@ def verdicts_of_files(
     schema = metadata.current_schema
     proofs = prove_files(
         predicate,
-        metrics=from_manifest_table(entries, schema),
+        metrics=from_manifest_table(without_remapped(entries, metadata), schema),
         partitions=_tuples(entries, metadata, spec),
         spec=spec,
         schema=schema,

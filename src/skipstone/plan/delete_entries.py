@@ -19,6 +19,7 @@ from skipstone.metadata.reserved import DELETE_FILE_PATH
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import DELETE_COLUMNS, empty_entries, read_live_entries
+from skipstone.plan.remapped import without_remapped
 from skipstone.plan.snapshot_manifests import prune_manifests, spec_of
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Predicate
@@ -49,7 +50,8 @@ def read_deletes(
     if not ids:
         return deletes
     deletes = read_live_entries(kept, metadata, storage, columns=DELETE_COLUMNS, metrics=(DELETE_FILE_PATH.id, *ids))
-    return deletes.filter(pa.array(_may_matter(deletes, predicate, schema, float_order)))
+    told = without_remapped(deletes, metadata)
+    return deletes.filter(pa.array(_may_matter(told, predicate, schema, float_order)))
 
 
 def no_deletes(metadata: TableMetadata) -> Any:

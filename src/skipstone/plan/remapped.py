@@ -9,6 +9,8 @@ Spec: "Column Projection", "Name Mapping Serialization".
 
 from __future__ import annotations
 
+from typing import Any
+
 from skipstone.metadata.schemas.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
 from skipstone.metadata.tables.table_metadata import TableMetadata
 
@@ -26,3 +28,10 @@ def remapped_ids(metadata: TableMetadata) -> set[int]:
             if mapped is not None and mapped.field_id != field_id:
                 found.add(field_id)
     return found
+
+
+def without_remapped(entries: Any, metadata: TableMetadata) -> Any:
+    """Entries of manifests without the metric columns ("4.lower") that may be another column's."""
+    hidden = {str(field_id) for field_id in remapped_ids(metadata)}
+    names = [name for name in entries.column_names if "." in name and name.partition(".")[0] in hidden]
+    return entries.drop_columns(names) if names else entries

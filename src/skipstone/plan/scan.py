@@ -33,7 +33,7 @@ from skipstone.plan.entries import (
 )
 from skipstone.plan.levels import LevelReport, as_text
 from skipstone.plan.live_rows import UNKNOWN_ROWS, live_rows
-from skipstone.plan.remapped import remapped_ids
+from skipstone.plan.remapped import remapped_ids, without_remapped
 from skipstone.plan.snapshot_manifests import manifests_of, prune_manifests
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import TRUE, Predicate, field_ids
@@ -275,8 +275,8 @@ def _with_deletes(files: Any, deletes: Any, metadata: TableMetadata) -> tuple[An
         codes = partition_codes(spec_ids, partitions)
     unpartitioned = [s.spec_id for s in metadata.partition_specs if s.is_unpartitioned]
     lists = match_deletes(
-        files,
-        deletes,
+        without_remapped(files, metadata),
+        without_remapped(deletes, metadata),
         data_codes=codes[: files.num_rows],
         delete_codes=codes[files.num_rows :],
         unpartitioned_specs=unpartitioned,
