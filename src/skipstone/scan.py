@@ -27,6 +27,8 @@ from skipstone.plan import ScanPlan, plan_scan
 from skipstone.plan.aggregates import parse_aggregate
 from skipstone.plan.column_facts import column_named
 from skipstone.plan.entries import unified_type
+from skipstone.plan.explain import explain_plan
+from skipstone.plan.explanation import Explanation
 from skipstone.plan.join_keys import JoinKeys, join_keys
 from skipstone.plan.joins import join_predicate, prune_by_join
 from skipstone.plan.sort_keys import sort_keys
@@ -141,6 +143,10 @@ class Scan:
     def explain(self) -> str:
         """What was skipped at each level."""
         return self._plan.explain()
+
+    def explanation(self) -> Explanation:
+        """What was skipped at each level, by which part of the filter and which fact, and why the rest was kept."""
+        return explain_plan(self._plan, self.storage)
 
     def to_batches(self) -> Any:
         """The rows as a stream of Arrow batches."""
