@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from skipstone.analysis.analyze import FinishedAnalysis, analysed_ids, finish_analysis, plan_analysis
+from skipstone.analysis.audit import AuditReport, finish_audit, plan_audit
+from skipstone.analysis.audit_statistics import audit_partition_statistics, audit_sketches
 from skipstone.analysis.estimate import Estimate, estimate
 from skipstone.analysis.partition_files import find_partition_statistics, store_partition_statistics
 from skipstone.analysis.publish import WritePartitionStatistics, partition_statistics_of
@@ -18,10 +20,12 @@ from skipstone.analysis.table_statistics import statistics_by_partition, table_s
 from skipstone.commit import Change, Transaction, UpdateStatistics
 from skipstone.commit.retry import now_ms
 from skipstone.errors import InvalidInput
+from skipstone.metadata.manifests.manifest import ManifestContent
 from skipstone.metadata.tables.properties import STATS_PARTITION_ON_COMMIT, property_value
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import in_parallel
+from skipstone.plan.snapshot_manifests import manifests_of
 from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind, col
 from skipstone.predicate.nodes import TRUE
 from skipstone.stats.column_statistics import TableStatistics
@@ -139,6 +143,29 @@ class StatisticsVerbs:
         predicate = bind(as_predicate(filter), schema, table=self.name, float_order=float_order)
         snapshot = self._snapshot(snapshot_id)
         return estimate(self.metadata, self.storage, snapshot, predicate, float_order=float_order)
+
+    def audit(self, *, snapshot_id: int | None = None, repair: bool = False, threads: int | None = None) -> AuditReport:
+        """Read every data file of a snapshot and hold all stored statistics against it.
+
+        With `repair`, registered statistics files that are wrong are computed anew. Wrong metrics in manifests are
+        reported with the right values.
+        """
+        snapshot = self._snapshot(snapshot_id)
+        work = plan_audit(self.metadata, self.storage, snapshot)
+        audited = in_parallel(work.audit, range(len(work.places)), threads)
+        has_deletes = any(
+            m.content == ManifestContent.DELETES for m in manifests_of(snapshot, self.metadata, self.storage)
+        )
+        others = [
+            *audit_partition_statistics(self.metadata, self.storage, snapshot),
+            *audit_sketches(self.metadata, self.storage, snapshot, audited, has_deletes=has_deletes),
+        ]
+        report = finish_audit(work, audited, others)
+        if repair and report.recompute_partition_statistics:
+            self.compute_partition_statistics(snapshot_id=snapshot.snapshot_id, incremental=False)
+        if repair and report.recompute_table_statistics:
+            self.analyze(snapshot_id=snapshot.snapshot_id, full=True)
+        return report
 
     def _partitions(self, chosen: Any) -> Predicate:
         if isinstance(chosen, Mapping) and "type" not in chosen:

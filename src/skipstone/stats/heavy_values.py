@@ -43,39 +43,44 @@ class HeavyBuilder:
         self._type = type_
         self._stride = SAMPLE_STRIDE if num_rows >= SAMPLED_ROWS_MIN else 1
         self._random = np.random.default_rng(num_rows)
-        self._is_sampled = False
+        self._waiting: list[Any] = []
         self._summary = HeavyValues()
 
     def add(self, array: Any) -> None:
-        """Values as they are stored; nulls are left out."""
+        """Values as they are stored; nulls are left out. Of a large file some are kept, of a small one all."""
         array = array.drop_null() if array.null_count else array
         if self._stride > 1 and len(array):
-            self._is_sampled = True
             first = np.arange(0, len(array), self._stride)
             places = np.minimum(first + self._random.integers(0, self._stride, len(first)), len(array) - 1)
             array = array.take(pa.array(places))
         if len(array):
-            counted = pc.value_counts(array)
-            self.add_counted(counted.field("values"), counted.field("counts").to_numpy(), scale=self._stride)
+            self._waiting.append(array)
 
-    def add_counted(self, values: Any, counts: Any, *, scale: int = 1) -> None:
+    def add_counted(self, values: Any, counts: Any) -> None:
         """Values, each with how often it occurs; as from a dictionary."""
-        if len(counts) > 4 * KEPT_MAX:
+        self._take(values, counts, 1)
+
+    def finish(self) -> HeavyValues:
+        if self._waiting:
+            counted = pc.value_counts(pa.chunked_array(self._waiting))
+            self._waiting = []
+            self._take(counted.field("values"), counted.field("counts").to_numpy(), self._stride)
+        return self._summary
+
+    def _take(self, values: Any, counts: Any, scale: int) -> None:
+        dropped = 0
+        if len(counts) > 2 * KEPT_MAX:
             # Far more than can be kept: what is dropped is as frequent as the first of them.
-            chosen = np.argpartition(counts, -4 * KEPT_MAX)[-4 * KEPT_MAX :]
-            dropped = int(np.partition(counts, -4 * KEPT_MAX - 1)[-4 * KEPT_MAX - 1]) * scale
+            order = np.argpartition(counts, -2 * KEPT_MAX - 1)
+            dropped = int(counts[order[-2 * KEPT_MAX - 1]]) * scale
+            chosen = order[-2 * KEPT_MAX :]
             values, counts = values.take(pa.array(chosen)), counts[chosen]
-        else:
-            dropped = 0
         found = {
             serialize_value(self._type, arrow_to_value(self._type, value)): int(count) * scale
             for value, count in zip(values, counts.tolist())
         }
-        part = HeavyValues(counts=found, error=dropped, is_sampled=self._is_sampled)
+        part = HeavyValues(counts=found, error=dropped, is_sampled=scale > 1)
         self._summary = merge_heavy([self._summary, part])
-
-    def finish(self) -> HeavyValues:
-        return self._summary
 
 
 def merge_heavy(parts: Iterable[HeavyValues]) -> HeavyValues:

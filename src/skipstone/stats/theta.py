@@ -129,7 +129,10 @@ def union(sketches: Iterable[ThetaSketch]) -> ThetaSketch:
 
 def _smallest(theta: int, parts: list[Hashes]) -> tuple[int, Hashes]:
     joined = np.concatenate(parts)
-    hashes = np.unique(joined[joined < np.uint64(theta)])
+    hashes = np.sort(joined[joined < np.uint64(theta)])
+    if len(hashes):
+        # Several times as fast as NumPy's own way to tell different values.
+        hashes = hashes[np.concatenate(([True], hashes[1:] != hashes[:-1]))]
     if len(hashes) > NOMINAL_ENTRIES:
         theta = int(hashes[NOMINAL_ENTRIES])
         hashes = hashes[:NOMINAL_ENTRIES].copy()
