@@ -58,6 +58,7 @@ class Scan:
     limit: int | None = None
     float_order: FloatOrder = FloatOrder.IEEE
     case_sensitive: bool = True
+    use_index: bool = True
     joins: tuple[JoinKeys, ...] = field(default=(), repr=False)
     threads: int | None = field(default=None, repr=False)
 
@@ -125,6 +126,7 @@ class Scan:
             predicate=self.predicate,
             float_order=self.float_order,
             facts_of=[*facts_of, *key_ids],
+            use_index=self.use_index,
         )
         for keys in self.joins:
             plan = prune_by_join(plan, keys)

@@ -25,6 +25,7 @@ from skipstone.maintenance import (
     find_orphans,
     plan_expiry,
 )
+from skipstone.maintenance.indexing import IndexReport
 from skipstone.maintenance.orphans import AGE_MS_DEFAULT as ORPHAN_AGE_MS
 from skipstone.maintenance.orphans import EQUAL_SCHEMES
 from skipstone.metadata.partitions.partitioning import PartitionSpec
@@ -38,6 +39,7 @@ from skipstone.scan import Scan
 from skipstone.statistics import StatisticsVerbs, with_partition_statistics
 from skipstone.storage import absolute_location
 from skipstone.storage.protocol import FileInfo, Storage
+from skipstone.table_index import TableIndex
 from skipstone.writes import Writes
 
 
@@ -156,6 +158,15 @@ class Table(Writes, StatisticsVerbs):
         return TableTransaction(self)
 
     # -- maintenance
+
+    @property
+    def index(self) -> TableIndex:
+        """The skip index: `table.index.status()`, `table.index.tighten()`, `table.index.drop()`."""
+        return TableIndex(metadata=self.metadata, storage=self.storage)
+
+    def build_index(self, **options: Any) -> IndexReport:
+        """Index the table as it is, whoever wrote it, without rewriting anything."""
+        return self.index.build(**options)
 
     def expire_snapshots(
         self,

@@ -21,6 +21,7 @@ from skipstone.commit.added import FileGroup, groups_of, numbered
 from skipstone.commit.conflicts import Conflicts
 from skipstone.commit.context import CommitContext
 from skipstone.commit.history import History, parent_of
+from skipstone.commit.indexing import stage_rollup
 from skipstone.commit.manifests import counted, manifests_of, remember_manifests
 from skipstone.commit.merging import merge_manifests
 from skipstone.commit.removal import Remaining, Removal, remove_files
@@ -161,6 +162,7 @@ class SnapshotChange:
         )
         location = context.staging.store_manifest_list(written.data, current, snapshot_id=snapshot_id)
         remember_manifests(location, written.manifests)
+        stage_rollup(written.manifests, location, parent, current, context)
         snapshot = Snapshot(
             snapshot_id=snapshot_id,
             parent_snapshot_id=None if parent is None else parent.snapshot_id,

@@ -31,7 +31,9 @@ class Staging:
         self._unique = str(uuid.uuid4())
         self._manifests = 0
         self._lists = 0
-        self._written: dict[str, None] = {}
+        # What was written, and for an index file which file it is about: they stay and go together.
+        self._written: dict[str, str | None] = {}
+        self.zones: dict[str, Any] = {}  # of the manifests written here, for the roll-up
         self._made: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -53,14 +55,19 @@ class Staging:
         self._store(path, data)
         return path
 
-    def _store(self, path: str, data: bytes) -> None:
-        self._written[path] = None
+    def store_beside(self, path: str, data: bytes, *, owner: str) -> None:
+        """Store an index file about a file that was stored before."""
+        self._store(path, data, owner)
+
+    def _store(self, path: str, data: bytes, owner: str | None = None) -> None:
+        self._written[path] = owner
         self.storage.write_new(path, data)
 
     def discard(self, *, keep: Collection[str] = ()) -> None:
         """Delete what was written, but for what is published. A failure leaves an orphan file, no more."""
-        unused = [path for path in self._written if path not in keep]
-        self._written = {path: None for path in self._written if path in keep}
+        needed = {path for path, owner in self._written.items() if path in keep or owner in keep}
+        unused = [path for path in self._written if path not in needed]
+        self._written = {path: owner for path, owner in self._written.items() if path in needed}
         self._made.clear()
         if not unused:
             return

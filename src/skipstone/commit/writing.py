@@ -9,6 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from skipstone.commit.indexing import stage_sidecar
 from skipstone.commit.manifests import remember_entries
 from skipstone.commit.staging import Staging
 from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
@@ -53,6 +54,7 @@ def store_entries(
     for at in range(0, entries.num_rows, max(step, 1)):
         piece = entries.slice(at, step)
         stored.append(staging.store_manifest(write(piece), metadata, snapshot_id=snapshot_id))
+        stage_sidecar(piece, stored[-1], metadata, staging)
     if len(stored) == 1:
         remember_entries(stored[0].manifest_path, entries)
     return stored

@@ -8,11 +8,13 @@ Spec: "Snapshot Retention Policy", "Table Statistics".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from skipstone.errors import SkipstoneError
+from skipstone.index.cleaning import unused_index_files
 from skipstone.maintenance.reachable import list_paths, live_files, manifests_by_path, statistics_paths
-from skipstone.metadata.manifests.manifest import FileContent
+from skipstone.metadata.manifests.manifest import FileContent, ManifestFile
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage.protocol import Storage
 
@@ -24,6 +26,7 @@ class Garbage:
     data_files: tuple[str, ...] = ()
     delete_files: tuple[str, ...] = ()
     statistics_files: tuple[str, ...] = ()
+    index_files: tuple[str, ...] = ()
     manifests: tuple[str, ...] = ()
     manifest_lists: tuple[str, ...] = ()
 
@@ -52,9 +55,23 @@ def garbage_of(before: TableMetadata, after: TableMetadata, storage: Storage) ->
         data_files=tuple(p for p, content in candidates.values() if content == FileContent.DATA),
         delete_files=tuple(p for p, content in candidates.values() if content != FileContent.DATA),
         statistics_files=_unused_statistics(before, after),
+        index_files=_unused_index(before, kept_manifests, kept_lists, dead, list_paths(gone), storage),
         manifests=tuple(m.manifest_path for m in dead.values()),
         manifest_lists=tuple(path for key, path in list_paths(gone).items() if key not in kept_lists),
     )
+
+
+def _unused_index(
+    before: TableMetadata,
+    kept_manifests: Mapping[str, ManifestFile],
+    kept_lists: Mapping[str, str],
+    dead: Mapping[str, ManifestFile],
+    gone_lists: Mapping[str, str],
+    storage: Storage,
+) -> tuple[str, ...]:
+    kept = [m.manifest_path for m in kept_manifests.values()], kept_lists.values()
+    gone = [m.manifest_path for m in dead.values()], [p for key, p in gone_lists.items() if key not in kept_lists]
+    return tuple(unused_index_files(before, storage, kept=kept, gone=gone))
 
 
 def _unused_statistics(before: TableMetadata, after: TableMetadata) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from skipstone.catalog.metadata_store import metadata_directory
 from skipstone.catalog.protocol import LoadedTable
 from skipstone.catalog.versions import VERSION_HINT
 from skipstone.errors import InvalidInput, NotFound
+from skipstone.index.cleaning import index_files, needed_index_files
 from skipstone.maintenance.expire import check_deletable
 from skipstone.maintenance.reachable import list_paths, live_files, manifests_by_path, statistics_paths
 from skipstone.metadata.tables.snapshots import Snapshot
@@ -74,13 +75,30 @@ def find_orphans(load: Callable[[], LoadedTable], storage: Storage, search: Sear
         for info in storage.list(location)
         if info.modified_ms < search.older_than_ms and not _is_hidden(search.split(info.path)[1][above:], hidden)
     ]
-    if not candidates:
+    index = [] if search.location is not None else _old(index_files(first.metadata, storage), search)
+    if not candidates and not index:
         return []
+    table = load()
+    needed = needed_paths(table, storage)
     known: dict[str, set[tuple[str, str]]] = {}
-    for path in needed_paths(load(), storage):
+    for path in needed:
         prefix, rest = search.split(path)
         known.setdefault(rest, set()).add(prefix)
-    return sorted(_chosen(candidates, known, search), key=lambda info: info.path)
+    orphans = [*_chosen(candidates, known, search), *_unneeded_index(index, needed, table, storage)]
+    return sorted(orphans, key=lambda info: info.path)
+
+
+def _old(found: list[FileInfo], search: Search) -> list[FileInfo]:
+    return [info for info in found if info.modified_ms < search.older_than_ms]
+
+
+def _unneeded_index(index: list[FileInfo], needed: set[str], table: LoadedTable, storage: Storage) -> list[FileInfo]:
+    """Index files of manifests and manifest lists that no metadata names."""
+    if not index:
+        return []
+    avro = [path for path in needed if path.endswith(".avro")]
+    useful = needed_index_files(table.metadata, storage, avro, avro)
+    return [info for info in index if info.path not in useful]
 
 
 def _chosen(

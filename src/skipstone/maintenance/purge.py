@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from skipstone.index.cleaning import index_files
 from skipstone.maintenance.reachable import list_paths, live_files, manifests_by_path, statistics_paths
 from skipstone.metadata.tables.properties import GC_ENABLED, property_value
 from skipstone.metadata.tables.table_metadata import TableMetadata
@@ -26,6 +27,7 @@ def files_of(metadata: TableMetadata, metadata_location: str, storage: Storage) 
         *(m.manifest_path for m in manifests.values()),
         *list_paths(metadata.snapshots).values(),
         *statistics_paths(metadata).values(),
+        *(info.path for info in index_files(metadata, storage)),
         *(entry.metadata_file for entry in metadata.metadata_log),
         metadata_location,
     ]

@@ -33,8 +33,8 @@ R = TypeVar("R")
 
 # Planning needs these of every file; metrics come on top by field id.
 FILE_COLUMNS: Final = (
-    "file_path", "file_format", "partition", "record_count", "file_size_in_bytes", "sequence_number",
-    "file_sequence_number", "first_row_id", "split_offsets", "sort_order_id", "key_metadata",
+    "sequence_number", "file_sequence_number", "file_path", "file_format", "partition", "record_count",
+    "file_size_in_bytes", "key_metadata", "split_offsets", "sort_order_id", "first_row_id",
 )  # fmt: skip
 DELETE_COLUMNS: Final = (
     *FILE_COLUMNS, "content", "equality_ids", "referenced_data_file", "content_offset", "content_size_in_bytes",
@@ -63,8 +63,7 @@ def read_live_entries(
     `keep` may reduce each manifest's table right after it was read, in the reading thread.
     """
     unified = unified_type(metadata)
-    ever = {f for s in metadata.schemas for f in s.fields_by_id} | {DELETE_FILE_PATH.id}
-    known = [m for m in dict.fromkeys(metrics) if m in ever]
+    known = known_metrics(metadata, metrics)
 
     def read(place: int) -> Any:
         manifest = manifests[place]
@@ -72,7 +71,7 @@ def read_live_entries(
         table: Any = read_manifest(
             storage.read(manifest.manifest_path),
             source=manifest.manifest_path,
-            schema=_schema_for(metadata, known),
+            schema=schema_for(metadata, known),
             spec=spec,
             columns=("status", *columns),
             metrics=known,
@@ -95,7 +94,13 @@ def read_live_entries(
     return pa.concat_tables(tables).combine_chunks() if tables else empty_entries(metadata, columns)
 
 
-def _schema_for(metadata: TableMetadata, field_ids: Sequence[int]) -> Any:
+def known_metrics(metadata: TableMetadata, field_ids: Collection[int]) -> list[int]:
+    """Those field ids that a schema of the table has, each once."""
+    ever = {f for s in metadata.schemas for f in s.fields_by_id} | {DELETE_FILE_PATH.id}
+    return [m for m in dict.fromkeys(field_ids) if m in ever]
+
+
+def schema_for(metadata: TableMetadata, field_ids: Sequence[int]) -> Any:
     """The current schema; a dropped column, as equality deletes may need, is typed by the newest that has it."""
     for schema in (metadata.current_schema, *reversed(metadata.schemas)):
         if all(schema.find(i) is not None for i in field_ids if i != DELETE_FILE_PATH.id):

@@ -27,10 +27,12 @@ from skipstone.plan.delete_entries import read_deletes
 from skipstone.plan.deletes import match_deletes
 from skipstone.plan.entries import (
     FILE_COLUMNS,
+    empty_entries,
     partition_codes,
-    read_live_entries,
     unified_type,
 )
+from skipstone.plan.index_zones import with_index
+from skipstone.plan.indexed import IndexedEntries, Question, read_data_entries
 from skipstone.plan.levels import LevelReport, as_text
 from skipstone.plan.live_rows import UNKNOWN_ROWS, live_rows
 from skipstone.plan.remapped import remapped_ids, without_remapped
@@ -68,6 +70,7 @@ class ScanPlan:
     deletes: Any
     levels: tuple[LevelReport, ...]
     facts: ZoneMap | None = None
+    notes: tuple[str, ...] = ()  # on parts of the index that could not be used
     _residuals: dict[Any, Predicate] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -153,6 +156,7 @@ def plan_scan(
     predicate: Predicate = TRUE,
     float_order: FloatOrder = FloatOrder.IEEE,
     facts_of: Collection[int] = (),
+    use_index: bool = True,
 ) -> ScanPlan:
     """Plan a snapshot (None: a table without any) for a predicate bound to `schema`.
 
@@ -172,11 +176,21 @@ def plan_scan(
     ]
     deletes = read_deletes(manifests, metadata, storage, predicate, schema, float_order)
     equality_ids = pc.unique(pc.list_flatten(deletes.column("equality_ids"))).to_pylist()
-    files = read_live_entries(
-        kept, metadata, storage, columns=FILE_COLUMNS, metrics=(*field_ids(predicate), *equality_ids, *facts_of)
-    )
-    return finish(
-        files,
+    if snapshot is None:
+        found = IndexedEntries(files=empty_entries(metadata, FILE_COLUMNS))
+    else:
+        question = Question(
+            metadata=metadata,
+            storage=storage,
+            snapshot=snapshot,
+            schema=schema,
+            predicate=predicate,
+            float_order=float_order,
+            metrics=(*field_ids(predicate), *equality_ids, *facts_of),
+        )
+        found = read_data_entries(kept, question, use_index=use_index)
+    plan = finish(
+        found.files,
         deletes,
         metadata=metadata,
         snapshot=snapshot,
@@ -186,6 +200,8 @@ def plan_scan(
         levels=levels,
         facts_of=facts_of,
     )
+    levels_seen = plan.levels if found.levels is None else with_index(plan.levels, found.levels)
+    return replace(plan, levels=levels_seen, notes=found.notes)
 
 
 def finish(

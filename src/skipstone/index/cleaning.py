@@ -1,0 +1,54 @@
+"""Index files that nothing needs any more.
+
+Law: a file that a kept snapshot can use stays, and so does a roll-up that a kept one builds on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from skipstone.index.loading import find_rollup
+from skipstone.index.places import index_directory, rollup_path, sidecar_path
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.storage.protocol import FileInfo, Storage
+
+
+def index_files(metadata: TableMetadata, storage: Storage) -> list[FileInfo]:
+    """All files of a table's index; none where it cannot be reached."""
+    directory = index_directory(metadata)
+    return [] if directory is None else list(storage.list(directory))
+
+
+def needed_index_files(
+    metadata: TableMetadata, storage: Storage, manifests: Iterable[str], manifest_lists: Iterable[str]
+) -> set[str]:
+    """The paths, there or not, of the index files that serve these manifests and manifest lists."""
+    directory = index_directory(metadata)
+    if directory is None:
+        return set()
+    stored = {info.path for info in index_files(metadata, storage)}
+    needed = {sidecar_path(directory, path) for path in manifests}
+    for manifest_list in manifest_lists:
+        path = rollup_path(directory, manifest_list)
+        needed.add(path)
+        rollup = find_rollup(storage, path, []) if path in stored else None
+        if rollup is not None and rollup.header.base is not None:
+            needed.add(rollup.header.base)
+    return needed
+
+
+def unused_index_files(
+    metadata: TableMetadata,
+    storage: Storage,
+    *,
+    kept: tuple[Iterable[str], Iterable[str]],
+    gone: tuple[Iterable[str], Iterable[str]],
+) -> list[str]:
+    """The index files of manifests and manifest lists that are gone, and not needed by what is kept."""
+    directory = index_directory(metadata)
+    stored = {info.path for info in index_files(metadata, storage)}
+    if directory is None or not stored:
+        return []
+    # A base may have outlived its snapshot: it goes with the last roll-up that names it.
+    candidates = needed_index_files(metadata, storage, *gone)
+    return sorted((candidates & stored) - needed_index_files(metadata, storage, *kept))

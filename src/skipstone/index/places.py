@@ -1,0 +1,49 @@
+"""Where index files are, and what they are called.
+
+They live beside, not under, the table's location, where no engine looks for orphan files; in a hidden directory, which
+catalogs of directories pass over. A sidecar is named after its manifest, a roll-up after the manifest list of its
+snapshot, each with a digest of the full path, as manifests of two directories may share a name.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Final
+
+from skipstone.metadata.tables.properties import INDEX_PATH, property_value
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.storage.paths import join
+
+HIDDEN: Final = ".skipstone-index"
+SIDECAR: Final = ".zones.parquet"
+ROLLUP: Final = ".parquet"
+
+
+def index_directory(metadata: TableMetadata) -> str | None:
+    """The directory of a table's index; None where the table has no neighbourhood to keep one in."""
+    told = property_value(metadata.properties, INDEX_PATH)
+    if told is not None:
+        return told.rstrip("/")
+    parent, _, name = metadata.location.rstrip("/").rpartition("/")
+    if not name or not parent or parent.endswith((":", "/")):
+        return None
+    # Another table may take the location after this one is dropped.
+    whose = metadata.table_uuid or metadata.location
+    return join(join(parent, HIDDEN), f"{name}-{_digest(str(whose))}")
+
+
+def sidecar_path(directory: str, manifest_path: str) -> str:
+    return join(directory, _named_after(manifest_path) + SIDECAR)
+
+
+def rollup_path(directory: str, manifest_list: str) -> str:
+    return join(directory, f"rollup-{_named_after(manifest_list)}{ROLLUP}")
+
+
+def _named_after(path: str) -> str:
+    name = path.rpartition("/")[2].removesuffix(".avro")
+    return f"{name[:120]}-{_digest(path)}"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=8).hexdigest()

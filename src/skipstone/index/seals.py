@@ -1,0 +1,41 @@
+"""Checksums inside the bytes they protect: a place of fixed width is left open, and filled when all else is written.
+
+Law: bytes that pass are the bytes that were written. An index file that does not pass is no index file.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+from skipstone.errors import FormatViolation
+
+_MARK: Final = b"skipstone-seal:"
+_OPEN: Final = b"00000000"
+OPEN_SEAL: Final = (_MARK + _OPEN).decode()
+
+
+def seal(data: bytearray, start: int = 0) -> None:
+    """Fill in the checksum of everything from `start` on."""
+    at = _place(data, start)
+    data[at : at + len(_OPEN)] = f"{_checksum(data, start, at):08x}".encode()
+
+
+def check_seal(data: bytes | bytearray | memoryview, source: str, start: int = 0) -> None:
+    try:
+        at = _place(data, start)
+        is_whole = bytes(data[at : at + len(_OPEN)]) == f"{_checksum(data, start, at):08x}".encode()
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        raise FormatViolation(f"Invalid index file {source}: its checksum does not hold. Build the index again.")
+
+
+def _place(data: bytes | bytearray | memoryview, start: int) -> int:
+    whole = bytes(data) if isinstance(data, memoryview) else data
+    return whole.index(_MARK, start) + len(_MARK)
+
+
+def _checksum(data: bytes | bytearray | memoryview, start: int, at: int) -> int:
+    view = memoryview(data)
+    return zlib.crc32(view[at + len(_OPEN) :], zlib.crc32(_OPEN, zlib.crc32(view[start:at])))

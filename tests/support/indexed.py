@@ -1,0 +1,61 @@
+"""A table whose every manifest has a sidecar with small blocks, and what is asserted about its plans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+
+import skipstone
+from skipstone.index import blocks
+from skipstone.index.loading import forget_opened
+
+pa: Any = pyarrow
+
+SCHEMA = [("id", "long"), ("state", "string"), ("x", "double"), ("n", "int")]
+SIDECARS_ALWAYS = {"skipstone.index.sidecar-min-files": "1"}
+
+
+def small_blocks(monkeypatch: pytest.MonkeyPatch, size: int = 4) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_FILES", size)
+
+
+def make_table(home: Path, *, format_version: int = 2, **properties: str) -> Any:
+    lake = skipstone.catalog(f"sqlite:///{home}/catalog.db", warehouse=str(home))
+    return lake.create_table(
+        "db.t",
+        SCHEMA,
+        partition_by=["state"],
+        format_version=format_version,
+        properties={**SIDECARS_ALWAYS, **{k.replace("__", "."): v for k, v in properties.items()}},
+    )
+
+
+def rows(first: int, count: int = 6, states: str = "abc") -> Any:
+    ids = list(range(first, first + count))
+    return pa.table(
+        {
+            "id": ids,
+            "state": [states[i % len(states)] for i in ids],
+            "x": pa.array([float(i) / 2 if i % 5 else None for i in ids], pa.float64()),
+            "n": pa.array([i % 7 for i in ids], pa.int32()),
+        }
+    )
+
+
+def index_files_of(table: Any) -> list[Path]:
+    directory = Path(table.index.status().directory)
+    return sorted(p for p in directory.rglob("*.parquet")) if directory.exists() else []
+
+
+def assert_same_plan(table: Any, predicate: Any, **scan: Any) -> Any:
+    """The plan with the index has the files, deletes and rows of the plan without; returns the plan with it."""
+    forget_opened()
+    with_index, without = (table.scan(predicate, use_index=use, **scan) for use in (True, False))
+    ours, plain = with_index.plan(), without.plan()
+    assert ours.files.equals(plain.files), (predicate, ours.files.to_pylist(), plain.files.to_pylist())
+    assert ours.deletes.equals(plain.deletes)
+    assert sorted(map(str, with_index.to_arrow().to_pylist())) == sorted(map(str, without.to_arrow().to_pylist()))
+    return ours
