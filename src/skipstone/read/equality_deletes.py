@@ -77,7 +77,7 @@ class EqualityDeletes:
     def _read(self, row: int) -> list[Any]:
         """The key columns of a delete file, in the order of their ids."""
         fields = [key_field(i, self._metadata) for i in self._ids(row)]
-        wanted = StructType(tuple(_top_level(f, self._metadata) for f in fields))
+        wanted = StructType(tuple(reduced_column(f, self._metadata) for f in fields))
         wanted = StructType(tuple({f.id: f for f in wanted.fields}.values()))
         path = self._deletes.column("file_path")[row].as_py()
         file_format = self._deletes.column("file_format")[row].as_py()
@@ -100,7 +100,7 @@ def _schema_with(field_id: int, metadata: TableMetadata) -> Schema:
     raise FormatViolation(f"Invalid equality_ids: expected columns of the table, got id {field_id}, which never was.")
 
 
-def _top_level(field: Field, metadata: TableMetadata) -> Field:
+def reduced_column(field: Field, metadata: TableMetadata) -> Field:
     """The column a delete column lies in, reduced to what leads to it."""
     schema = _schema_with(field.id, metadata)
     return schema.select([schema.name_of(field.id)]).fields[0]

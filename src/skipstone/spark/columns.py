@@ -55,17 +55,16 @@ class ScanColumn:
             metadata[_DEFAULT_KEY] = literal_sql(self.field.type, self.field.initial_default)
         return T.StructField(self.name, stored_type(self.field.type), True, metadata)
 
-    @property
-    def shown(self) -> Any:
-        """As it is shown, under its own name."""
-        if isinstance(self.field.type, UnknownType):
-            return F.lit(None).alias(self.field.name)
+    def shown_as(self, wanted: Field) -> Any:
+        """As a wanted form of the column is shown, under its own name."""
+        if isinstance(wanted.type, UnknownType):
+            return F.lit(None).alias(wanted.name)
         column = F.col(_quoted(self.name))
-        return shown(column, self.field.type).alias(self.field.name)
+        return shown(column, wanted.type, self.field.type).alias(wanted.name)
 
 
 def scan_columns(fields: Sequence[Field], owners: Owners) -> dict[int, ScanColumn]:
-    """The columns to read, by field id. Of several forms of one field, the last is the whole one."""
+    """The columns to read, by field id."""
     return {f.id: ScanColumn(field=f, name=scan_name(f, owners)) for f in fields}
 
 
@@ -86,10 +85,15 @@ def column_of(columns: dict[int, ScanColumn], schema: Schema) -> Any:
             field = schema.field(field_id)
             if isinstance(field.type, UnknownType):
                 return F.lit(None)
-            place = place.getField(field.name)
+            place = place.getField(_name_below(top.field, field))
         return place
 
     return found
+
+
+def _name_below(top: Field, field: Field) -> str:
+    """The name of a nested field where it is read: another schema may have called it otherwise."""
+    return next((f.name for f in walk(top.type) if f.id == field.id), field.name)
 
 
 def is_native(field: Field) -> bool:
@@ -129,29 +133,34 @@ def stored_type(type_: Type) -> Any:
             return T.BinaryType() if type_ == UUID else to_spark_type(type_)
 
 
-def shown(column: Any, type_: Type) -> Any:
+def shown(column: Any, wanted: Type, stored: Type) -> Any:
     """A stored column as it is shown; the same expression where nothing changes, so that filters still reach it."""
-    if not _changes(type_):
+    if wanted == stored and not _changes(wanted):
         return column
-    match type_:
-        case StructType(fields):
-            parts = [_part(column, f).alias(f.name) for f in fields]
+    match wanted, stored:
+        case StructType(fields), StructType():
+            parts = [_part(column, f, stored).alias(f.name) for f in fields]
             return F.when(column.isNotNull(), F.struct(*parts))
-        case ListType():
-            return F.transform(column, lambda element: shown(element, type_.element))
-        case MapType():
-            if _changes(type_.key):
-                column = F.transform_keys(column, lambda key, _: shown(key, type_.key))
-            return F.transform_values(column, lambda _, value: shown(value, type_.value))
+        case ListType(), ListType():
+            return F.transform(column, lambda element: shown(element, wanted.element, stored.element))
+        case MapType(), MapType():
+            if _changes(wanted.key):
+                column = F.transform_keys(column, lambda key, _: shown(key, wanted.key, stored.key))
+            return F.transform_values(column, lambda _, value: shown(value, wanted.value, stored.value))
         case _:
-            return uuid_text(column)
+            return uuid_text(column) if wanted == UUID else column
 
 
-def _part(column: Any, field: Field) -> Any:
-    return F.lit(None) if isinstance(field.type, UnknownType) else shown(column.getField(field.name), field.type)
+def _part(column: Any, field: Field, stored: StructType) -> Any:
+    if isinstance(field.type, UnknownType):
+        return F.lit(None)
+    there = stored.field_by_id(field.id)
+    assert there is not None
+    return shown(column.getField(there.name), field.type, there.type)
 
 
 def _changes(type_: Type) -> bool:
+    """Whether values are shown in another form than they are stored in."""
     if isinstance(type_, PrimitiveType):
         return type_ == UUID or isinstance(type_, UnknownType)
     return any(_changes(f.type) for f in walk(type_))

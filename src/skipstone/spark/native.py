@@ -2,69 +2,143 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow
-import pyarrow.compute
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
 
-from skipstone.metadata.reserved import FIELD_ID_MAX
-from skipstone.metadata.schemas.name_mapping import NAME_MAPPING_PROPERTY
-from skipstone.metadata.types import Field
+from skipstone.metadata.reserved import DELETED, FIELD_ID_MAX
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.types import Field, StructType
 from skipstone.plan.scan import ScanPlan
-from skipstone.predicate.nodes import TRUE, field_ids
+from skipstone.predicate.nodes import TRUE, Column, field_ids
 from skipstone.scan import Scan
-from skipstone.spark.columns import column_of, is_native, read_schema, scan_columns
+from skipstone.spark import file_facts
+from skipstone.spark.columns import ScanColumn, column_of, is_native, read_schema, scan_columns
+from skipstone.spark.deleted_positions import with_deleted_mark, without_deleted
+from skipstone.spark.deleted_values import delete_columns, without_deleted_values
 from skipstone.spark.file_list import file_frame
 from skipstone.spark.filters import Untranslatable, to_spark_filter
 from skipstone.spark.paths import hadoop_uris
 from skipstone.spark.scan_names import name_owners
-from skipstone.zones.verdict import Verdict
-
-pa: Any = pyarrow
-pc: Any = pyarrow.compute
+from skipstone.spark.treatments import Treatment, natively_readable, treatments
 
 
 def native_frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> tuple[list[DataFrame], Any]:
     """The frames, and the rows of the plan's files that are left to another reader."""
-    everything = np.arange(len(plan))
-    if not all(f.id <= FIELD_ID_MAX and is_native(f) for f in scan.wanted.fields):
-        return [], everything
-    if NAME_MAPPING_PROPERTY in plan.metadata.properties:
-        return [], everything
-    files = plan.files
-    possible = pc.equal(pc.utf8_lower(files.column("file_format")), "parquet").to_numpy()
-    possible &= files.column("key_metadata").is_null().to_numpy()
-    possible &= pc.list_value_length(files.column("deletes")).to_numpy() == 0
-    is_sure = files.column("verdict").to_numpy() == Verdict.EVERY_ROW_MATCHES
+    fields = _data_fields(scan.wanted.fields)
+    known = all(f.id <= FIELD_ID_MAX or f.id in file_facts.SUPPLIED for f in scan.wanted.fields)
+    if not known or not all(is_native(f) for f in fields):
+        return [], np.arange(len(plan))
+    needed = _merged([*fields, *_filter_fields(plan)])
+    left = ~natively_readable(spark, plan, scan.storage, list(needed.values()))
     frames = []
-    for rows, filtered in ((possible & is_sure, False), (possible & ~is_sure, True)):
-        if not rows.any():
-            continue
+    for treatment in treatments(plan, ~left):
+        part = plan.taking(treatment.rows)
         try:
-            frames.append(_frame(spark, scan, plan.taking(np.flatnonzero(rows)), filtered))
+            frames.append(_Native(spark, scan, part, treatment).frame())
         except Untranslatable:
-            possible &= ~rows
-    return frames, np.flatnonzero(~possible)
+            left[treatment.rows] = True
+    return frames, np.flatnonzero(left)
 
 
-def _frame(spark: SparkSession, scan: Scan, plan: ScanPlan, filtered: bool) -> DataFrame:
-    owners = name_owners(plan.metadata)
-    needed: dict[int, Field] = {f.id: f for f in scan.wanted.fields}
-    if filtered:
-        for field_id in field_ids(plan.predicate):
-            top = next(iter(reversed([*plan.schema.ancestors(field_id)])), plan.schema.field(field_id))
-            needed[top.id] = top
-    columns = scan_columns(list(needed.values()), owners)
-    frame = file_frame(
-        spark,
-        hadoop_uris(scan.storage, plan.files.column("file_path")),
-        plan.files.column("file_size_in_bytes").combine_chunks(),
-        np.arange(len(plan)),
-        read_schema(columns),
-    )
-    if filtered and plan.predicate != TRUE:
-        frame = frame.where(to_spark_filter(plan.predicate, column_of(columns, plan.schema)))
-    wanted = scan_columns(list(scan.wanted.fields), owners)
-    return frame.select(*[c.shown for c in wanted.values()])
+def _data_fields(fields: Iterable[Field]) -> list[Field]:
+    return [f for f in fields if f.id <= FIELD_ID_MAX]
+
+
+def _filter_fields(plan: ScanPlan) -> list[Field]:
+    return [_top_level(plan.schema, i) for i in sorted(field_ids(plan.predicate))]
+
+
+def _top_level(schema: Schema, field_id: int) -> Field:
+    return next(iter(reversed([*schema.ancestors(field_id)])), schema.field(field_id))
+
+
+def _merged(fields: Iterable[Field]) -> dict[int, Field]:
+    """Each top-level column once, with everything below that any of the fields asks for."""
+    merged: dict[int, Field] = {}
+    for f in fields:
+        merged[f.id] = f if f.id not in merged else _both(merged[f.id], f)
+    return merged
+
+
+def _both(a: Field, b: Field) -> Field:
+    if not (isinstance(a.type, StructType) and isinstance(b.type, StructType)):
+        return a
+    return replace(a, type=StructType(tuple(_merged([*a.type.fields, *b.type.fields]).values())))
+
+
+class _Native:
+    """One frame over files with the same treatment."""
+
+    def __init__(self, spark: SparkSession, scan: Scan, plan: ScanPlan, treatment: Treatment) -> None:
+        self.spark = spark
+        self.scan = scan
+        self.plan = plan
+        self.treatment = treatment
+        self.metadata_ids = {f.id for f in scan.wanted.fields if f.id > FIELD_ID_MAX}
+        self.filtered = treatment.filtered and plan.predicate != TRUE
+        self.columns = self._columns()
+
+    def _columns(self) -> dict[int, ScanColumn]:
+        fields = _data_fields(self.scan.wanted.fields)
+        if self.filtered:
+            fields += _filter_fields(self.plan)
+        if self.treatment.by_equality:
+            keys = delete_columns(self.plan)
+            if DELETED.id in self.metadata_ids or not all(is_native(f) for f in keys):
+                raise Untranslatable("such rows deleted by value are marked by our own reader")
+            fields += keys
+        return scan_columns(list(_merged(fields).values()), name_owners(self.plan.metadata))
+
+    def frame(self) -> DataFrame:
+        condition = self._condition()
+        frame = self._files()
+        if condition is not None:
+            frame = frame.where(condition)
+        return self._without_deleted(frame).select(*[self._shown(f) for f in self.scan.wanted.fields])
+
+    def _condition(self) -> Any:
+        if not self.filtered:
+            return None
+        return to_spark_filter(self.plan.predicate, column_of(self.columns, self.plan.schema))
+
+    def _files(self) -> DataFrame:
+        stored = read_schema(self.columns).fields + file_facts.lineage_fields(self.metadata_ids)
+        frame = file_frame(
+            self.spark,
+            hadoop_uris(self.scan.storage, self.plan.files.column("file_path")),
+            self.plan.files.column("file_size_in_bytes").combine_chunks(),
+            np.arange(len(self.plan)),
+            T.StructType(stored),
+        )
+        has_deletes = self.treatment.by_position or self.treatment.by_equality
+        return file_facts.with_place(frame) if has_deletes or self.metadata_ids else frame
+
+    def _without_deleted(self, frame: DataFrame) -> DataFrame:
+        needed = file_facts.facts_needed(self.metadata_ids, by_equality=self.treatment.by_equality)
+        is_marked = DELETED.id in self.metadata_ids
+        if is_marked:
+            frame = with_deleted_mark(self.spark, frame, self.plan, self.scan.storage)
+        elif self.treatment.by_position:
+            frame = without_deleted(self.spark, frame, self.plan, self.scan.storage)
+        frame = file_facts.with_facts(self.spark, frame, self.plan, needed)
+        if self.treatment.by_equality:
+            frame = without_deleted_values(self.spark, frame, self.plan, self.scan.storage, self._key)
+        return frame
+
+    def _key(self, field: Field) -> Any:
+        """A delete column as it is stored, wherever it lies."""
+        for schema in (self.plan.metadata.current_schema, *reversed(self.plan.metadata.schemas)):
+            if schema.find(field.id) is not None:
+                term = Column(field_id=field.id, type=field.type, name=field.name)  # type: ignore[arg-type]
+                return column_of(self.columns, schema)(term)
+        raise AssertionError(f"no schema has field {field.id}")
+
+    def _shown(self, field: Field) -> Any:
+        if field.id > FIELD_ID_MAX:
+            return file_facts.metadata_column(field)
+        return self.columns[field.id].shown_as(field)

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from skipstone.plan.scan import ScanPlan
+from skipstone.metadata.types import walk
+from skipstone.plan.scan import ScanPlan, plan_scan
 from skipstone.predicate.float_order import FloatOrder
+from skipstone.predicate.nodes import field_ids
 from skipstone.scan import Scan
 from skipstone.spark.native import native_frames
 from skipstone.spark.session import active
 from skipstone.spark.through_arrow import read_through_arrow
+from skipstone.spark.treatments import identity_sources
 from skipstone.spark.types import to_spark_struct
 
 
@@ -27,7 +29,7 @@ def read_scan(scan: Scan, spark: SparkSession | None = None) -> DataFrame:
     meant = as_spark_reads(scan)
     shown = to_spark_struct(meant.wanted, all_optional=True)
     host = active(spark)
-    plan = meant.plan()
+    plan = plan_for_spark(meant)
     frames = _frames(host, meant, plan) if len(plan) else []
     if not frames:
         return host.createDataFrame([], shown)
@@ -40,7 +42,25 @@ def as_spark_reads(scan: Scan) -> Scan:
     return scan if scan.float_order is FloatOrder.SPARK else replace(scan, float_order=FloatOrder.SPARK)
 
 
-def _frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> list[Any]:
+def plan_for_spark(scan: Scan) -> ScanPlan:
+    """The plan, with the facts that prove which files hold the columns that their partition could tell."""
+    asked = {f.id for top in scan.wanted.fields for f in (top, *walk(top.type))} | field_ids(scan.predicate)
+    doubtful = identity_sources(scan.metadata) & asked
+    if not doubtful:
+        return scan.plan()
+    plan = plan_scan(
+        scan.metadata,
+        scan.storage,
+        snapshot=scan.snapshot,
+        schema=scan.schema,
+        predicate=scan.predicate,
+        float_order=scan.float_order,
+        facts_of=doubtful,
+    )
+    return plan if scan.limit is None else plan.limited(scan.limit)
+
+
+def _frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> list[DataFrame]:
     """A frame for each kind of treatment that some file needs."""
     native, others = native_frames(spark, scan, plan)
     if len(others):

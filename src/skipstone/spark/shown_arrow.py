@@ -27,7 +27,7 @@ pc: Any = pyarrow.compute
 
 def spark_arrow_schema(struct: StructType) -> Any:
     """The Arrow schema in which Spark takes rows of a struct."""
-    return to_arrow_schema(to_spark_struct(struct, all_optional=True), timezone="UTC")
+    return to_arrow_schema(to_spark_struct(struct, all_optional=True))
 
 
 def shown_batch(batch: Any, struct: StructType, schema: Any) -> Any:

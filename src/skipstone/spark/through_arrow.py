@@ -6,7 +6,7 @@ Spark schedules and retries; a task reads whole files and hands out Arrow batche
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -51,11 +51,11 @@ def _as_bytes(table: Any) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _reader(plan: ScanPlan, storage: Storage, wanted: StructType) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _reader(plan: ScanPlan, storage: Storage, wanted: StructType) -> Any:
     """What a task does: the files come as rows, everything else travels with the function."""
     rest = replace(plan, files=plan.files.slice(0, 0), facts=None)
 
-    def read(batches: Iterator[Any]) -> Iterator[Any]:
+    def read(batches: Iterable[Any]) -> Iterator[Any]:
         schema = spark_arrow_schema(wanted)
         for batch in batches:
             for portion in batch.column(0).to_pylist():

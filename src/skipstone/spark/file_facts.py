@@ -1,0 +1,155 @@
+"""What is known about a row's file, as Spark columns: metadata columns, lineage, and what deletes ask for.
+
+Each row knows its file's ordinal; the facts of all files are one small frame, joined by it and broadcast.
+
+Spec: "Reserved Field IDs", "Row Lineage".
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow
+import pyarrow.compute
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from skipstone.metadata.reserved import (
+    DELETED,
+    FILE,
+    LAST_UPDATED_SEQUENCE_NUMBER,
+    PARTITION_ID,
+    POS,
+    ROW_ID,
+    SPEC_ID,
+)
+from skipstone.metadata.types import Field, StructType
+from skipstone.plan.entries import partition_codes, unified_type
+from skipstone.plan.scan import ScanPlan
+from skipstone.spark.scan_names import PREFIX
+from skipstone.spark.shown_arrow import shown_batch, spark_arrow_schema
+from skipstone.spark.types import FIELD_ID_KEY, to_spark_struct, to_spark_type
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+
+ORDINAL: Final = f"{PREFIX}ordinal"
+POSITION: Final = f"{PREFIX}position"
+SEQUENCE: Final = f"{PREFIX}sequence"
+SCOPE: Final = f"{PREFIX}scope"
+IS_DELETED: Final = f"{PREFIX}deleted"
+_OTHER_ORDINAL: Final = f"{PREFIX}other_ordinal"
+_PATH: Final = f"{PREFIX}path"
+_SPEC_ID: Final = f"{PREFIX}spec_id"
+_PARTITION: Final = f"{PREFIX}partition"
+_FIRST_ROW_ID: Final = f"{PREFIX}first_row_id"
+
+LINEAGE: Final = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
+SUPPLIED: Final = frozenset({FILE.id, POS.id, DELETED.id, SPEC_ID.id, PARTITION_ID, *(f.id for f in LINEAGE)})
+_NEEDS: Final[dict[int, tuple[str, ...]]] = {
+    FILE.id: (_PATH,),
+    SPEC_ID.id: (_SPEC_ID,),
+    PARTITION_ID: (_PARTITION,),
+    ROW_ID.id: (_FIRST_ROW_ID,),
+    LAST_UPDATED_SEQUENCE_NUMBER.id: (_FIRST_ROW_ID, SEQUENCE),
+}
+
+
+def lineage_name(field: Field) -> str:
+    """The name under which a stored lineage column is scanned."""
+    return f"{PREFIX}stored{field.name}"
+
+
+def lineage_fields(ids: set[int]) -> list[T.StructField]:
+    """The lineage columns that files may store, as they are asked of the reader."""
+    return [T.StructField(lineage_name(f), T.LongType(), True, {FIELD_ID_KEY: f.id}) for f in LINEAGE if f.id in ids]
+
+
+def with_place(frame: DataFrame) -> DataFrame:
+    """Every row with its file's ordinal and its position in the file."""
+    return frame.select(
+        "*",
+        F.unix_millis(F.col("_metadata.file_modification_time")).alias(ORDINAL),
+        F.col("_metadata.row_index").alias(POSITION),
+    )
+
+
+def facts_needed(ids: set[int], *, by_equality: bool) -> set[str]:
+    """Which facts the metadata columns and deletes look at."""
+    needed = {name for i in ids for name in _NEEDS.get(i, ())}
+    return needed | {SEQUENCE, SCOPE} if by_equality else needed
+
+
+def with_facts(spark: SparkSession, frame: DataFrame, plan: ScanPlan, needed: set[str]) -> DataFrame:
+    """Every row with facts of its file."""
+    if not needed:
+        return frame
+    facts = spark.createDataFrame(*_facts(plan, needed))
+    return frame.join(F.broadcast(facts), F.col(ORDINAL) == F.col(_OTHER_ORDINAL), "left")
+
+
+def _facts(plan: ScanPlan, needed: set[str]) -> tuple[Any, T.StructType]:
+    files = plan.files
+    columns: dict[str, Any] = {_OTHER_ORDINAL: pa.array(np.arange(len(plan)), pa.int64())}
+    types: dict[str, Any] = {_OTHER_ORDINAL: T.LongType()}
+    for name, source, spark_type in (
+        (_PATH, "file_path", T.StringType()),
+        (_SPEC_ID, "spec_id", T.IntegerType()),
+        (_FIRST_ROW_ID, "first_row_id", T.LongType()),
+        (SEQUENCE, "sequence_number", T.LongType()),
+    ):
+        if name in needed:
+            columns[name], types[name] = files.column(source).combine_chunks(), spark_type
+    if SEQUENCE in needed:
+        columns[SEQUENCE] = pc.fill_null(columns[SEQUENCE], 0)
+    if SCOPE in needed:
+        columns[SCOPE], types[SCOPE] = pa.array(scopes_of(plan)[0], pa.int64()), T.LongType()
+    if _PARTITION in needed:
+        columns[_PARTITION], types[_PARTITION] = _partitions(plan)
+    schema = T.StructType([T.StructField(n, t, True) for n, t in types.items()])
+    return pa.table(columns), schema
+
+
+def _partitions(plan: ScanPlan) -> tuple[Any, Any]:
+    unified = unified_type(plan.metadata)
+    # Every field may be null: specs that lack it have it so.
+    partition = Field(id=PARTITION_ID, name="partition", type=unified)
+    struct = StructType((partition,))
+    batch = pa.RecordBatch.from_arrays([plan.files.column("partition").combine_chunks()], ["partition"])
+    shown = shown_batch(batch, struct, spark_arrow_schema(struct))
+    return shown.column(0), to_spark_struct(struct, all_optional=True).fields[0].dataType
+
+
+def scopes_of(plan: ScanPlan) -> tuple[Any, Any]:
+    """A number for each data file's and each delete's partition; files of one spec and tuple have the same."""
+    both = [plan.files, plan.deletes]
+    spec_ids = pa.concat_arrays([c for t in both for c in t.column("spec_id").chunks])
+    partitions = pa.concat_arrays([c for t in both for c in t.column("partition").chunks])
+    codes = partition_codes(spec_ids, partitions)
+    return codes[: len(plan)], codes[len(plan) :]
+
+
+def metadata_column(field: Field) -> Any:
+    """A metadata column out of the row's place and facts, under its own name."""
+    return _expression(field).alias(field.name)
+
+
+def _expression(field: Field) -> Any:
+    if field.id == FILE.id:
+        return F.col(_PATH)
+    if field.id == POS.id:
+        return F.col(POSITION)
+    if field.id == DELETED.id:
+        return F.col(IS_DELETED)
+    if field.id == SPEC_ID.id:
+        return F.col(_SPEC_ID)
+    if field.id == ROW_ID.id:
+        return F.coalesce(F.col(lineage_name(ROW_ID)), F.col(_FIRST_ROW_ID) + F.col(POSITION))
+    if field.id == LAST_UPDATED_SEQUENCE_NUMBER.id:
+        inherited = F.when(F.col(_FIRST_ROW_ID).isNotNull(), F.col(SEQUENCE))
+        return F.coalesce(F.col(lineage_name(LAST_UPDATED_SEQUENCE_NUMBER)), inherited)
+    # A table that never was partitioned has null here, as other engines show it, and not a struct of nothing.
+    assert isinstance(field.type, StructType)
+    return F.col(_PARTITION) if field.type.fields else F.lit(None).cast(to_spark_type(field.type))
