@@ -16,6 +16,7 @@ from skipstone.commit import Change, Outcome, Transaction
 from skipstone.commit.retry import now_ms
 from skipstone.errors import FormatViolation, InvalidInput
 from skipstone.inspect import Inspector
+from skipstone.layout import LayoutReport, measure_layout
 from skipstone.maintenance import (
     ExpireSnapshots,
     ExpiryReport,
@@ -135,6 +136,17 @@ class Table(Writes, StatisticsVerbs):
             as_of=as_of,
             limit=limit,
             **options,
+        )
+
+    def layout(self, columns: Sequence[str] | None = None, *, range_share: float = 0.01) -> LayoutReport:
+        """How well the files lie for skipping, column by column, and what would help: `print(table.layout())`."""
+        return measure_layout(
+            self.metadata,
+            self.storage,
+            name=self.name,
+            snapshot=self.current_snapshot,
+            columns=columns,
+            range_share=range_share,
         )
 
     def refresh(self) -> Self:
