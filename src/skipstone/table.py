@@ -20,11 +20,14 @@ from skipstone.layout import LayoutReport, measure_layout
 from skipstone.maintenance import (
     ExpireSnapshots,
     ExpiryReport,
+    ManifestReport,
     PrefixMismatch,
+    RewriteManifests,
     Search,
     expire_snapshots,
     find_orphans,
     plan_expiry,
+    rewrite_manifests,
 )
 from skipstone.maintenance.indexing import IndexReport
 from skipstone.maintenance.orphans import AGE_MS_DEFAULT as ORPHAN_AGE_MS
@@ -32,7 +35,7 @@ from skipstone.maintenance.orphans import EQUAL_SCHEMES
 from skipstone.metadata.partitions.partitioning import PartitionSpec
 from skipstone.metadata.partitions.sorting import SortOrder
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.tables.refs import SnapshotRef
+from skipstone.metadata.tables.refs import MAIN, SnapshotRef
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.moments import older_than_ms
@@ -203,6 +206,14 @@ class Table(Writes, StatisticsVerbs):
         if dry_run:
             return plan_expiry(catalog, self.refresh()._loaded, change, deletes_files=delete_files, now_ms=now)
         self._loaded, report = expire_snapshots(catalog, self._loaded, change, deletes_files=delete_files)
+        return report
+
+    def rewrite_manifests(self, *, branch: str = MAIN) -> ManifestReport:
+        """Merge small manifests and put files of one partition side by side, so that plans read fewer. No row changes.
+
+        `commit.manifest.target-size-bytes` says how large manifests become.
+        """
+        self._loaded, report = rewrite_manifests(self._changeable(), self._loaded, RewriteManifests(ref=branch))
         return report
 
     def remove_orphan_files(

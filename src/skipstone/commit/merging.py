@@ -74,7 +74,7 @@ def _merged(
 def _write_merged(
     bin_: tuple[ManifestFile, ...], metadata: TableMetadata, context: CommitContext, snapshot_id: int
 ) -> list[ManifestFile]:
-    parts = [_carried(entries_of(context.storage, metadata, m, maps=True), snapshot_id) for m in bin_]
+    parts = [carried(entries_of(context.storage, metadata, m, maps=True), snapshot_id) for m in bin_]
     return store_entries(
         pa.concat_tables(parts).combine_chunks(),
         spec=metadata.spec(bin_[0].partition_spec_id),
@@ -85,7 +85,7 @@ def _write_merged(
     )
 
 
-def _carried(entries: pa.Table, snapshot_id: int) -> pa.Table:
+def carried(entries: pa.Table, snapshot_id: int) -> pa.Table:
     """Entries as a later manifest holds them: this snapshot's as they are, older ones existing, older deletes gone."""
     status = integers(entries, "status")
     own = integers(entries, "snapshot_id") == snapshot_id

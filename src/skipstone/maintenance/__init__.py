@@ -4,6 +4,7 @@ from skipstone.maintenance.branches import FastForward, MoveRef, RenameBranch, R
 from skipstone.maintenance.cherry_pick import CherryPick, staged_snapshot
 from skipstone.maintenance.expire import ExpireSnapshots, ExpiryReport, expire_snapshots, plan_expiry
 from skipstone.maintenance.garbage import Garbage
+from skipstone.maintenance.manifest_rewrite import ManifestReport, RewriteManifests, rewrite_manifests
 from skipstone.maintenance.orphans import PrefixMismatch, Search, find_orphans
 
 __all__ = [
@@ -12,13 +13,16 @@ __all__ = [
     "ExpiryReport",
     "FastForward",
     "Garbage",
+    "ManifestReport",
     "MoveRef",
     "PrefixMismatch",
     "RenameBranch",
+    "RewriteManifests",
     "RollBack",
     "Search",
     "expire_snapshots",
     "find_orphans",
     "plan_expiry",
+    "rewrite_manifests",
     "staged_snapshot",
 ]
