@@ -68,9 +68,8 @@ def session(master: str | None = None, app_name: str = APP_NAME, **settings: Any
 
 def prepared(spark: SparkSession) -> SparkSession:
     """A user's own session with what our tables need, where its user has set nothing else. Idempotent."""
-    chosen = spark.conf.getAll
     for key, value in NEEDED.items():
-        if key not in chosen:
+        if spark.conf.get(key, None) is None:  # with a default given, Spark's own is left out
             spark.conf.set(key, value)
     if not is_remote(spark):
         ship(spark.sparkContext)
@@ -86,17 +85,17 @@ def active(spark: SparkSession | None = None) -> SparkSession:
 @contextmanager
 def temporarily(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[SparkSession]:
     """Runtime settings for one operation; afterwards the session is as it was."""
-    before = spark.conf.getAll
+    before: dict[str, str | None] = {key: spark.conf.get(key, None) for key in settings}
     try:
         for key, value in settings.items():
             spark.conf.set(key, value)
         yield spark
     finally:
-        for key in settings:
-            if key in before:
-                spark.conf.set(key, before[key])
-            else:
+        for key, earlier in before.items():
+            if earlier is None:
                 spark.conf.unset(key)
+            else:
+                spark.conf.set(key, earlier)
 
 
 @contextmanager
