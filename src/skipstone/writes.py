@@ -26,6 +26,7 @@ from skipstone.errors import InvalidInput
 from skipstone.hosts import is_spark_frame, spark_host
 from skipstone.metadata.partitions.partition_evolution import PartitionSpecUpdate
 from skipstone.metadata.partitions.sorting import build_sort_order
+from skipstone.metadata.schema import Schema
 from skipstone.metadata.schemas.evolution import SchemaUpdate
 from skipstone.metadata.schemas.user_schema import schema_of
 from skipstone.metadata.tables.refs import MAIN
@@ -62,8 +63,8 @@ class Writes(Timeline):
 
         With a `wap_id` the rows are staged: readers see them once they are published under this id.
         """
-        files = self._write(rows, merge_schema=merge_schema)
-        self._apply(Append(files=files, ref=branch, summary=summary or {}, wap_id=wap_id))
+        files, written_with = self._write(rows, merge_schema=merge_schema)
+        self._apply(Append(files=files, ref=branch, summary=summary or {}, wap_id=wap_id, written_with=written_with))
 
     def overwrite(
         self,
@@ -80,14 +81,14 @@ class Writes(Timeline):
         With a `wap_id` the change is staged, to be published later. Others' commits then matter: whole partitions can
         be published while nobody has changed them, a filter only while the table is the same.
         """
-        files = self._write(rows, merge_schema=merge_schema)
+        files, written_with = self._write(rows, merge_schema=merge_schema)
         if mode == "dynamic":
             if filter is not None:
                 raise InvalidInput(f"Cannot overwrite {self.name}: expected a filter or mode='dynamic', got both.")
-            self._apply(ReplacePartitions(files=files, ref=branch, wap_id=wap_id))
+            self._apply(ReplacePartitions(files=files, ref=branch, wap_id=wap_id, written_with=written_with))
             return
         change: Any = self._rows(branch).overwrite(self._bound(filter), files)
-        self._apply(change if wap_id is None else replace(change, wap_id=wap_id))
+        self._apply(replace(change, wap_id=wap_id, written_with=written_with))
 
     def delete(self, filter: Any, *, branch: str = MAIN) -> None:
         """Remove the rows that match a filter."""
@@ -152,7 +153,8 @@ class Writes(Timeline):
         if change is not None:
             self._apply(change)
 
-    def _write(self, rows: Any, *, merge_schema: bool) -> Any:
+    def _write(self, rows: Any, *, merge_schema: bool) -> tuple[Any, Schema]:
+        """The new files, and the schema they were written with."""
         if is_spark_frame(rows):
             return self._write_spark(rows, merge_schema=merge_schema)
         reader = as_reader(rows, self.metadata.current_schema, what=self.name, new_columns=merge_schema)
@@ -160,14 +162,17 @@ class Writes(Timeline):
             wider = schema_of(reader.schema, format_version=self.metadata.format_version)
             with self.update_schema() as update:
                 update.union_by_name(wider)
-        return write_rows(reader, metadata=self.metadata, storage=self.storage)
+        metadata = self.metadata
+        return write_rows(reader, metadata=metadata, storage=self.storage), metadata.current_schema
 
-    def _write_spark(self, frame: Any, *, merge_schema: bool) -> Any:
+    def _write_spark(self, frame: Any, *, merge_schema: bool) -> tuple[Any, Schema]:
         host = spark_host(f"write a Spark DataFrame to {self.name}")
         if merge_schema:
             with self.update_schema() as update:
                 update.union_by_name(host.schema_of_frame(frame, format_version=self.metadata.format_version))
-        return host.write_frame(frame, metadata=self.metadata, storage=self.storage, name=self.name)
+        metadata = self.metadata
+        files = host.write_frame(frame, metadata=metadata, storage=self.storage, name=self.name)
+        return files, metadata.current_schema
 
 
 class _Recorder:

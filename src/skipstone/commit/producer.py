@@ -26,9 +26,11 @@ from skipstone.commit.manifests import counted, manifests_of, remember_manifests
 from skipstone.commit.merging import merge_manifests
 from skipstone.commit.removal import Remaining, Removal, remove_files
 from skipstone.commit.writing import store_entries
+from skipstone.commit.written_schema import check_written_with
 from skipstone.errors import InvalidInput
 from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
 from skipstone.metadata.manifests.manifest_list import write_manifest_list
+from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.metadata_changes import add_snapshot, set_ref
 from skipstone.metadata.tables.properties import PARTITION_SUMMARY_LIMIT, WAP_ENABLED, property_value
 from skipstone.metadata.tables.refs import MAIN, branch
@@ -71,7 +73,8 @@ class SnapshotChange:
     """A change that adds a snapshot.
 
     `ref` is the branch to commit to, made if it is not there. `stage_only` adds the snapshot without moving any ref,
-    for write-audit-publish; a `wap_id` does so too. `summary` is added to the snapshot's summary.
+    for write-audit-publish; a `wap_id` does so too. `summary` is added to the snapshot's summary. `written_with` is
+    the schema that new files were written with.
     """
 
     ref: str = MAIN
@@ -79,6 +82,7 @@ class SnapshotChange:
     wap_id: str | None = None
     summary: Mapping[str, str] = field(default_factory=dict)
     float_order: FloatOrder = FloatOrder.IEEE
+    written_with: Schema | None = None
 
     @property
     @abstractmethod
@@ -97,6 +101,8 @@ class SnapshotChange:
 
     def apply(self, base: TableMetadata, current: TableMetadata, context: CommitContext) -> TableMetadata:
         self._check_target(current)
+        if self.written_with is not None:
+            check_written_with(self.written_with, current.current_schema, self.operation)
         staging = context.staging
         snapshot_id = staging.once(("snapshot", self), lambda: new_snapshot_id(current.snapshots_by_id))
         plan = self.plan(current, context)
