@@ -9,6 +9,7 @@ Spec: "Table Metadata Fields" (`metadata-log`), "Snapshots".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -30,6 +31,8 @@ from skipstone.storage.protocol import FileInfo, Storage
 AGE_MS_DEFAULT: Final = 3 * 24 * 60 * 60 * 1000
 # Other names of one file system.
 EQUAL_SCHEMES: Final[Mapping[str, str]] = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
+# Where a Spark job of ours keeps the files of its tasks until it commits: all that it leaves when it is killed.
+_UNCOMMITTED: Final = re.compile(r"/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/_temporary/")
 _SHOWN_MAX: Final = 5
 
 
@@ -170,4 +173,6 @@ def _hidden_partitions(metadata: TableMetadata) -> tuple[str, ...]:
 
 def _is_hidden(path: str, partitions: tuple[str, ...]) -> bool:
     """Whether a file or a directory above it is hidden: other programs keep their own things there."""
+    if _UNCOMMITTED.search(path):
+        return False
     return any(part.startswith(("_", ".")) and not part.startswith(partitions or ("\0",)) for part in path.split("/"))

@@ -102,6 +102,11 @@ def test_hidden_files_of_others_stay_but_partitions_that_look_hidden_do_not(tabl
     assert names(table.remove_orphan_files(older_than=NOW)) == {"orphan.parquet"}
 
 
+def test_what_a_killed_spark_job_left_is_found(table: Table) -> None:
+    put(table, "data/0d8c7d56-5b7a-4bb2-a6a1-0f1f0c3f7a51/_temporary/0/_temporary/attempt_1/k=1/part.parquet")
+    assert names(table.remove_orphan_files(older_than=NOW)) == {"part.parquet"}
+
+
 def test_a_part_of_the_table_can_be_searched(table: Table) -> None:
     put(table, "data/x.parquet")
     put(table, "metadata/y.avro")
