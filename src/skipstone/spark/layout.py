@@ -119,7 +119,8 @@ def _with_sort_keys(frame: Any, layout: Layout) -> tuple[Any, list[Any]]:
         sorting.append(_ordered(key, f))
         if isinstance(source.type, FloatType | DoubleType):
             # Spark takes -0.0 for 0.0; the format puts it before.
-            sorting.append(_ordered(F.atan2(key, F.lit(-1.0)), f))
+            is_above = F.when(key == 0, ~key.cast("string").startswith("-")).otherwise(F.lit(True))
+            sorting.append(_ordered(is_above, f))
     return frame, sorting
 
 

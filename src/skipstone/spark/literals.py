@@ -7,9 +7,6 @@ session (time zone, string escapes, ANSI mode) changes it.
 from __future__ import annotations
 
 import math
-from typing import Any
-
-from pyspark.sql import functions as F
 
 from skipstone.metadata.types import (
     BinaryType,
@@ -31,17 +28,6 @@ from skipstone.metadata.types import (
     Value,
 )
 from skipstone.metadata.values import iso
-
-
-def literal(type_: Type, value: Value) -> Any:
-    """A value, or null, as a Spark column."""
-    match type_:
-        case _ if value is None:
-            return F.lit(None)
-        case StringType():
-            return F.lit(value)
-        case _:
-            return F.expr(literal_sql(type_, value))
 
 
 def literal_sql(type_: Type, value: Value) -> str:

@@ -56,6 +56,7 @@ _MOMENTS: Final = (TimestampType, TimestamptzType, TimestampNsType, TimestamptzN
 # Names of directories may have 255 bytes; a value longer than this many characters is told by its digest.
 _TEXT_LENGTH_MAX: Final = 48
 _ESCAPE: Final = "~"
+_SPARKS_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
 def add_key(frame: Any, transform: Transform, type_: Type, source: Any, name: str) -> Any:
@@ -108,7 +109,7 @@ def _as_name(text: Any) -> Any:
     return (
         F.when(text == "", marked)
         .when(F.length(text) > _TEXT_LENGTH_MAX, digest)
-        .when(text.startswith(_ESCAPE), F.concat(marked, marked, text))
+        .when(text.startswith(_ESCAPE) | (text == _SPARKS_NULL), F.concat(marked, marked, text))
         .otherwise(text)
     )
 

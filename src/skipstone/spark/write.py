@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,10 +19,9 @@ from pyspark.sql import functions as F
 
 from skipstone.errors import Unsupported
 from skipstone.metadata.formats.parquet_types import ParquetNode, to_parquet_schema
-from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.properties import OBJECT_STORE_ENABLED, property_value
 from skipstone.metadata.tables.table_metadata import TableMetadata
-from skipstone.metadata.types import UnknownType
+from skipstone.metadata.types import StructType, UnknownType
 from skipstone.spark.failures import told_as_ours
 from skipstone.spark.file_sizes import rows_a_file
 from skipstone.spark.fitting import fit_columns
@@ -104,12 +102,13 @@ class _Job:
         self._storage = storage
         self._settings = settings
         self._with_lineage = with_lineage
-        self._schema = stored_schema(metadata, with_lineage=with_lineage)
+        self._schema = metadata.current_schema
+        self._struct = stored_struct(metadata, with_lineage=with_lineage)
         self._is_case_sensitive = frame.sparkSession.conf.get(_CASE_SENSITIVE) == "true"
 
     def native(self) -> list[pa.Table]:
         """Files by Spark's writer, facts from their footers."""
-        parquet = to_parquet_schema(self._schema)
+        parquet = to_parquet_schema(self._struct)
         layout = layout_of(self._metadata, [n.name for n in parquet.children])
         modes = metrics_modes(self._schema, self._metadata.properties, layout.order)
         location = data_location(self._metadata)
@@ -118,7 +117,7 @@ class _Job:
             storage=self._storage,
             schema=self._schema,
             spec=layout.spec,
-            plan=plan_metrics(self._schema.struct, modes),
+            plan=plan_metrics(self._struct, modes),
             sort_order_id=layout.order.order_id,
             bound_bytes_max=bound_bytes_max(self._schema, modes),
             leaf_ids=tuple(node.field_id for _, node in parquet.leaves()),
@@ -141,21 +140,19 @@ class _Job:
 
     def in_tasks(self) -> list[pa.Table]:
         """Files by our own writer in Spark's tasks."""
-        names = [f.name for f in self._schema.fields]
+        names = [f.name for f in self._struct.fields]
         layout = layout_of(self._metadata, names)
         with apart(self._frame, {}) as frame:
             fitted = with_keys(self._fitted(frame, layout), layout)
-            rows = distributed(fitted, layout, has_sorted_tasks=False).select(*_stored_columns(self._schema))
-            return write_in_tasks(
-                rows, metadata=self._metadata, storage=self._storage, with_lineage=self._with_lineage
-            )
+            rows = distributed(fitted, layout, has_sorted_tasks=False).select(*_stored_columns(self._struct))
+            return write_in_tasks(rows, metadata=self._metadata, storage=self._storage, with_lineage=self._with_lineage)
 
     def nothing(self) -> pa.Table:
         """The entries of no files."""
         return added_files([], self._metadata.default_spec.partition_type(self._schema), self._metadata.default_spec_id)
 
     def _fitted(self, frame: Any, layout: Layout) -> Any:
-        fields = self._schema.fields
+        fields = self._struct.fields
         return frame.select(*fit_columns(frame.schema, fields, layout.names, case_sensitive=self._is_case_sensitive))
 
     def _remove(self, directory: str) -> None:
@@ -164,14 +161,14 @@ class _Job:
             self._storage.remove_directory(directory)
 
 
-def stored_schema(metadata: TableMetadata, *, with_lineage: bool) -> Schema:
+def stored_struct(metadata: TableMetadata, *, with_lineage: bool) -> StructType:
     """The columns that files get: the table's, and those of row lineage where rows bring them."""
     schema = metadata.current_schema
-    return replace(schema, fields=(*schema.fields, *lineage_fields(metadata, schema))) if with_lineage else schema
+    return StructType((*schema.fields, *lineage_fields(metadata, schema))) if with_lineage else schema.struct
 
 
-def _stored_columns(schema: Any) -> list[Any]:
-    return [F.col("`" + f.name.replace("`", "``") + "`") for f in schema.fields if not isinstance(f.type, UnknownType)]
+def _stored_columns(struct: StructType) -> list[Any]:
+    return [F.col("`" + f.name.replace("`", "``") + "`") for f in struct.fields if not isinstance(f.type, UnknownType)]
 
 
 def _is_data(path: str, directory: str) -> bool:

@@ -115,6 +115,9 @@ def _add_bounds(
             high = merged(column.type, high, statistic_value(column.type, statistics.max_raw), is_upper=True)
         elif not (_has_no_values(statistics, chunk, column, seen) or (seen is not None and seen.has_long_values)):
             return
+    if is_float(column.type):
+        # Writers differ in which zero they keep: the wider one covers both.
+        low, high = (-0.0 if low == 0 else low), (0.0 if high == 0 else high)
     for value, bounds, is_upper in ((low, lower, False), (high, upper, True)):
         data = None if value is None else bound_bytes(column.type, value, column.mode, is_upper=is_upper)
         if data is not None:
