@@ -123,14 +123,14 @@ def as_doubles(type_: PrimitiveType, array: Any) -> npt.NDArray[np.float64]:
     if array.null_count:
         array = array.drop_null()
     if isinstance(type_, DecimalType):
-        return array.cast(pa.float64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-    if pa.types.is_temporal(array.type):
+        array = array.cast(pa.float64())
+    elif pa.types.is_temporal(array.type):
         array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
     values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
     if isinstance(type_, FloatType | DoubleType):
         is_nan = np.isnan(values)
         values = values[~is_nan] if is_nan.any() else values
-    return values.astype(np.float64)
+    return values.astype(np.float64)  # a copy, as the sketch takes no read-only memory
 
 
 def as_double(value: Value) -> float:

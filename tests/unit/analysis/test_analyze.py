@@ -1,0 +1,306 @@
+"""ANALYZE on small tables: what is read, what is carried forward, labels, partitions, estimates and the audit."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import skipstone
+from skipstone.analysis.analyze import analysed_ids, plan_analysis
+from skipstone.analysis.collect import Wishes
+from skipstone.analysis.sketches import load_sketches, store_sketches
+from skipstone.commit import UpdateStatistics
+from skipstone.errors import InvalidInput, NotFound
+from skipstone.metadata.blobs.puffin import THETA_V1
+from skipstone.stats.labels import Accuracy, StatisticsIgnored
+from skipstone.stats.places import stats_directory
+
+ROWS = pa.table(
+    {
+        "id": pa.array(range(1_000), pa.int64()),
+        "state": [("ca", "ny", None, "tx")[i % 4] for i in range(1_000)],
+        "point": [{"x": float(i % 10), "y": None} for i in range(1_000)],
+    },
+    schema=pa.schema(
+        [("id", pa.int64()), ("state", pa.string()), ("point", pa.struct([("x", pa.float64()), ("y", pa.string())]))]
+    ),
+)
+
+
+def make_table(path: Path, **options: Any) -> Any:
+    catalog = skipstone.catalog(f"sqlite:///{path}/catalog.db", warehouse=str(path / "lake"))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", ROWS.schema, **{"partition_by": ["state"], "format_version": 3, **options})
+    table.append(ROWS)
+    return table
+
+
+def test_every_column_is_analysed_with_exact_labels(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    done = table.analyze()
+    assert (done.files_read, done.files_known) == (4, 0)
+    found = table.statistics()
+    assert found.freshness.is_current and found.row_count.value == 1_000 and found.row_count.is_exact
+    number = found.column("id")
+    assert (number.low.value, number.high.value, number.ndv.value) == (0, 999, 1_000)
+    assert all(v.is_exact for v in (number.low, number.high, number.ndv, number.null_count))
+    state = found.column("state")
+    assert (state.ndv.value, state.null_count.value, state.max_length.value) == (3, 250, 2)
+    assert {v for v, _ in state.top_values()} == {"ca", "ny", "tx"}
+    assert found.column("point.x").ndv.value == 10
+    assert found.column("point.y").null_count.value == 1_000
+    with pytest.raises(NotFound, match="Analysed columns: id"):
+        found.column("idd")
+
+
+def test_sketches_are_registered_for_everyone(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    table.analyze(["id", "state"])
+    (file,) = table.metadata.statistics
+    assert [(b.type, b.fields, b.properties["ndv"]) for b in file.blob_metadata] == [
+        (THETA_V1, (1,), "1000"),
+        (THETA_V1, (2,), "3"),
+    ]
+    table.analyze(["point"])
+    (again,) = table.metadata.statistics
+    assert {b.fields for b in again.blob_metadata} >= {(1,), (2,)}
+
+
+def test_blobs_of_other_columns_and_snapshots_are_kept(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    table.analyze(["id"])
+    first = table.current_snapshot
+    sketch = load_sketches(table.metadata.statistics[0], table.storage)[1]
+    table.append(ROWS)
+    file = store_sketches({2: sketch.sketch}, table.metadata, table.storage, table.current_snapshot)
+    assert {b.fields: b.snapshot_id for b in file.blob_metadata} == {
+        (1,): first.snapshot_id,
+        (2,): table.current_snapshot.snapshot_id,
+    }
+
+
+def test_only_new_files_are_read_again(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    table.analyze()
+    table.append(ROWS.slice(0, 4))
+    assert table.statistics().freshness.rows_added_since == 4
+    done = table.analyze()
+    assert (done.files_read, done.files_known) == (4, 4)
+    assert table.statistics().column("id").value_count.value == 1_004
+    assert table.analyze(full=True).files_read == 8
+    table.append(ROWS.slice(0, 1))
+    assert table.analyze(["id"]).files_read == 1
+
+
+def test_deletes_turn_values_into_bounds_until_a_full_analysis(tmp_path: Path) -> None:
+    table = make_table(tmp_path, properties={"write.delete.mode": "merge-on-read"})
+    table.analyze()
+    table.delete("id >= 990")
+    done = table.analyze()
+    assert done.files_read == 0
+    number = table.statistics().column("id")
+    assert number.high.accuracy is Accuracy.BOUND and number.high.value == 999
+    assert number.ndv.accuracy is Accuracy.UPPER_ESTIMATE
+    assert table.statistics().row_count.value == 990
+    table.analyze(full=True)
+    number = table.statistics().column("id")
+    assert (number.high.value, number.high.accuracy, number.ndv.value) == (989, Accuracy.EXACT, 990)
+
+
+def test_files_that_are_gone_take_their_values_with_them(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    table.analyze()
+    table.delete("state = 'ca'")
+    assert table.analyze().files_read == 0
+    found = table.statistics()
+    assert found.column("state").ndv.value == 2 and found.column("id").ndv.is_exact
+
+
+def test_many_analyses_do_not_leave_many_files_to_read(tmp_path: Path) -> None:
+    table = make_table(tmp_path, partition_by=[])
+    for i in range(12):
+        table.append(ROWS.slice(i, 1))
+        done = table.analyze(["id"])
+    assert len(done.record.summaries) <= 8
+    assert table.statistics().column("id").value_count.value == 1_012
+
+
+@pytest.mark.parametrize("partitions", [{"state": "ca"}, "state = 'ca'"])
+def test_partitions_can_be_analysed_alone(tmp_path: Path, partitions: Any) -> None:
+    table = make_table(tmp_path)
+    assert table.analyze(["id"], partitions=partitions).files_read == 1
+    assert table.statistics().columns == {}
+    part = table.statistics(partitions=partitions)
+    assert part.row_count.value == 250 and part.column("id").high.value == 996
+    assert table.analyze(["id"], partitions={"state": None}).files_read == 3
+    by_partition = {v["state"]: s.column("id").ndv.value for _, v, s in table.statistics_by_partition()}
+    assert by_partition == {"ca": 250, "ny": 250, None: 250, "tx": 250}
+
+
+def test_a_filter_that_cuts_through_files_chooses_no_partitions(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="expected a filter that partitions match whole"):
+        make_table(tmp_path).analyze(partitions="id > 500")
+
+
+def test_columns_that_cannot_be_analysed_are_named(tmp_path: Path) -> None:
+    catalog = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.l", pa.schema([("tags", pa.list_(pa.string()))]))
+    table.append(pa.table({"tags": [["a"]]}))
+    with pytest.raises(InvalidInput, match="Cannot analyse column 'tags'"):
+        table.analyze(["tags"])
+
+
+def test_the_work_of_a_task_pickles_and_gives_the_same_by_any_route(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    ids = analysed_ids(table.schema, None, table="t")
+    # Which values a sketch of quantiles keeps is up to chance.
+    wishes = Wishes(quantiles=False)
+    plan = plan_analysis(table.metadata, table.storage, table.current_snapshot, field_ids=ids, wishes=wishes)
+    work = plan.work()
+    there = pickle.loads(pickle.dumps(work))
+    slow = replace(work, uses_dictionaries=False)
+    for row in range(4):
+        assert pickle.loads(pickle.dumps(there.analyse(row))) == slow.analyse(row)
+
+
+def test_without_an_analysis_manifests_tell_what_they_can(tmp_path: Path) -> None:
+    found = make_table(tmp_path).statistics()
+    number = found.column("id")
+    assert number.low.accuracy is Accuracy.BOUND and (number.low.value, number.high.value) == (0, 999)
+    assert number.ndv is None and found.column("state").null_count.is_exact
+
+
+@pytest.mark.parametrize("which", [".analysis.json", ".summaries.parquet", ".stats"])
+def test_damaged_statistics_are_ignored_with_a_warning_that_names_the_file(tmp_path: Path, which: str) -> None:
+    table = make_table(tmp_path)
+    table.analyze()
+    directory = Path(table.location) / "metadata" if which == ".stats" else Path(stats_directory(table.metadata))
+    for path in directory.iterdir():
+        if path.name.endswith(which):
+            path.write_bytes(b"{damage")
+    if which == ".stats":
+        with pytest.warns(StatisticsIgnored, match=r"\.stats"):
+            assert load_sketches(table.metadata.statistics[0], table.storage) == {}
+        return
+    with pytest.warns(StatisticsIgnored, match=which.replace(".", r"\.")):
+        assert table.statistics().column("id").low.accuracy is Accuracy.BOUND
+    with pytest.warns(StatisticsIgnored):
+        assert table.analyze().files_read == 4
+    assert table.statistics().column("id").low.is_exact
+
+
+# -- estimates
+
+
+@pytest.fixture(scope="module")
+def skewed(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path = tmp_path_factory.mktemp("skewed")
+    random = np.random.default_rng(5)
+    count = 60_000
+    z = np.minimum(random.zipf(1.4, count), 10**6)
+    rows = pa.table(
+        {
+            "id": np.arange(count), "z": z, "x": random.exponential(10, count), "b": z % 3 == 0,
+            "s": [f"k{v % 4000:04d}" for v in z], "g": np.arange(count) % 3,
+            "n": pa.array([None if i % 5 == 0 else float("nan") if i % 7 == 0 else i % 11 for i in range(count)]),
+        }
+    )  # fmt: skip
+    catalog = skipstone.catalog(f"sqlite:///{path}/c.db", warehouse=str(path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", rows.schema, partition_by=["g"])
+    table.append(rows)
+    table.analyze()
+    return table
+
+
+@pytest.mark.parametrize(
+    ("text", "is_close"),
+    [
+        ("z = 1", True), ("z = 2", True), ("z = 123456", False), ("z > 100", True), ("z between 3 and 50", True),
+        ("x < 3.5", True), ("x > 30 and z = 1", True), ("s = 'k0001'", True), ("s like 'k00%'", True),
+        ("s > 'k2000'", False), ("z in (1, 2, 3, 500)", True), ("z <> 1", True), ("not (x < 1)", True),
+        ("g = 1 and z < 5", True), ("n is null", True), ("n = 3", True), ("isnan(n)", True), ("n > 5", True),
+        ("b", True), ("x < 1 or z = 1", True), ("id < 700", False), ("z not in (1, 2)", True),
+    ],
+)  # fmt: skip
+def test_estimates_on_skewed_data_enclose_the_truth(skewed: Any, text: str, is_close: bool) -> None:
+    found, true = skewed.estimate(text), skewed.scan(text).count()
+    assert found.rows_low <= true <= found.rows_high
+    assert found.bytes_low <= found.bytes <= found.bytes_high
+    if is_close:
+        assert abs(found.rows - true) <= max(0.05 * 60_000, 0.25 * true)
+
+
+def test_what_metadata_proves_is_exact(skewed: Any) -> None:
+    found = skewed.estimate("g = 1")
+    assert found.is_exact and (found.rows_low, found.rows, found.rows_high) == (20_000,) * 3
+    assert skewed.estimate("id > 10000000").rows_high == 0
+
+
+def test_rows_added_since_the_analysis_widen_the_bounds(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    table.analyze()
+    table.append(ROWS)
+    found = table.estimate("id < 500")
+    assert found.rows_low <= 1_000 <= found.rows_high
+    assert found.rows == pytest.approx(1_000, abs=60)
+
+
+# -- the audit
+
+
+def test_a_right_table_is_clean(tmp_path: Path) -> None:
+    table = make_table(tmp_path, properties={"write.delete.mode": "merge-on-read"})
+    table.delete("id = 5")
+    table.compute_partition_statistics()
+    table.analyze(full=True)
+    report = table.audit()
+    assert report.is_clean and report.files == 4 and report.facts > 40
+
+
+def test_wrong_facts_are_found_at_their_place(tmp_path: Path) -> None:
+    table = make_table(tmp_path, partition_by=[])
+    files = table.inspect.files()
+    path = files.column("file_path")[0].as_py()
+    wrong = pa.table({"id": pa.array([10_000], pa.int64()), "state": ["zz"], "point": [{"x": 99.0, "y": "q"}]},
+                     ROWS.schema)  # fmt: skip
+    old = pq.read_table(path)
+    changed = pa.concat_tables([old.slice(1), wrong.cast(old.schema)])
+    Path(path).unlink()
+    pq.write_table(changed, path)
+    report = table.audit()
+    facts = {(f.about.partition(" of ")[0], f.fact) for f in report.findings}
+    assert {("column 'id'", "upper_bound"), ("column 'state'", "upper_bound")} <= facts
+    assert any(f.fact == "file_size_in_bytes" and f.about == path for f in report.findings)
+    assert all(f.stored_in.endswith(".avro") for f in report.findings)
+    assert set(report.metrics) == {path}
+
+
+def test_wrong_partition_statistics_are_repaired(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    first = table.current_snapshot.snapshot_id
+    table.compute_partition_statistics()
+    table.append(ROWS)
+    # The statistics of another snapshot, registered as if they were of this one.
+    stale = replace(
+        table.metadata.partition_statistics_by_snapshot[first], snapshot_id=table.current_snapshot.snapshot_id
+    )
+    table._apply(UpdateStatistics(set_partition=(stale,)))
+    report = table.audit(repair=True)
+    assert {f.fact for f in report.findings} >= {"partition data_record_count", "partition data_file_count"}
+    assert table.audit().is_clean
+
+
+def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    Path(table.inspect.files().column("file_path")[0].as_py()).unlink()
+    report = table.audit()
+    assert [f.fact for f in report.findings] == ["file"]
