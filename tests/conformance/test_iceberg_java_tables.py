@@ -149,6 +149,34 @@ def test_java_applies_our_equality_deletes(both: Both, version: int, partition_b
     assert [r["v"] for r in found if r["id"] == 4] == ["again"]
 
 
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_java_reads_and_changes_a_table_whose_manifests_we_rewrote(both: Both, version: int) -> None:
+    properties = {"commit.manifest-merge.enabled": "false"}
+    if version > 1:
+        properties["write.delete.mode"] = "merge-on-read"
+    table = both.create(SMALL, format_version=version, partition_by=["region"], properties=properties)
+    table.append(small(*range(6)))
+    table.append(small(*range(6, 12)))
+    table.delete("id = 4")
+    table.delete("id = 7")
+    columns = ["id", "region", "v", *(LINEAGE if version == 3 else [])]
+    before = both.same_rows(columns)
+    report = table.rewrite_manifests()
+    assert (report.rewritten, report.added) == (4, 2 if version > 1 else 1)
+    assert both.same_rows(columns) == before
+    listed = both.sql("SELECT existing_data_files_count AS n FROM {t}.manifests WHERE content = 0")
+    assert listed == [{"n": 6}]
+    both.sql("INSERT INTO {t} VALUES (50, 'a', 'java')")
+    both.sql("DELETE FROM {t} WHERE id = 5")
+    found = both.same_rows(columns)
+    assert ids(found) == [0, 1, 2, 3, 6, 8, 9, 10, 11, 50]
+    if version == 3:
+        assert len({r["_row_id"] for r in found}) == len(found)
+        kept = {r["id"]: r["_row_id"] for r in before}
+        assert all(kept[r["id"]] == r["_row_id"] for r in found if r["id"] in kept)
+    both.same_snapshots()
+
+
 def test_java_reads_our_defaults(both: Both) -> None:
     table = both.create(SMALL, format_version=3)
     table.append(small(0, 1))
