@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pyspark.errors import ParseException
+from sqlglot import TokenType
 
 from skipstone.errors import InvalidInput
 from skipstone.hosts import is_spark_frame
+from skipstone.metadata.reserved import METADATA_COLUMNS, PARTITION_NAME
 from skipstone.predicate import FloatOrder
 from skipstone.predicate.nodes import TRUE
 from skipstone.scan import Scan
@@ -27,6 +29,7 @@ from skipstone.spark.types import to_spark_struct
 from skipstone.statements.moments import fixed_moments
 from skipstone.statements.names import Found, Names
 from skipstone.statements.references import Reference, find_references, rewrite
+from skipstone.statements.tokens import Tokens
 from skipstone.statements.views import expand_views
 
 _NUMBERS: Final = itertools.count(1)
@@ -62,7 +65,8 @@ def plan_query(spark: Any, names: Names, text: str) -> QueryPlan:
     found = [(r, f) for r in references if (f := names.find(r.parts)) is not None]
     inspected = {r: getattr(f.table.inspect, f.inspection)() for r, f in found if f.inspection is not None}
     inspected |= {r: names.frames[r.parts[0]] for r in references if len(r.parts) == 1 and r.parts[0] in names.frames}
-    scans = {r: _scan(spark, r, f) for r, f in found if f.inspection is None}
+    extra = metadata_columns_in(whole)
+    scans = {r: _scan(spark, r, f, extra) for r, f in found if f.inspection is None}
     pushed = _pushed(spark, whole, scans, inspected) if can_prune and scans else {}
     uses = tuple(_use(r, scan, pushed.get(r, PushedFilter())) for r, scan in scans.items())
     return QueryPlan(text=whole, uses=uses, others=inspected)
@@ -75,9 +79,19 @@ def run_query(spark: Any, plan: QueryPlan) -> Any:
     return _over(spark, plan.text, frames)
 
 
-def _scan(spark: Any, reference: Reference, found: Found) -> Scan:
+def metadata_columns_in(text: str) -> tuple[str, ...]:
+    """The metadata columns, such as `_file`, that a query names. Only then do tables show them."""
+    words = {t.text.lower() for t in Tokens.of(text).items if t.token_type is not TokenType.STRING}
+    return tuple(name for name in (*METADATA_COLUMNS, PARTITION_NAME) if name in words)
+
+
+def _scan(spark: Any, reference: Reference, found: Found, extra: tuple[str, ...]) -> Scan:
     options = {**found.options(), **_moment(spark, reference, found)}
-    return found.table.scan(columns=found.columns, float_order=FloatOrder.SPARK, **options)
+    scan = found.table.scan(columns=found.columns, float_order=FloatOrder.SPARK, **options)
+    if found.columns is not None or not extra:
+        return scan
+    own = [f.name for f in scan.schema.fields]
+    return replace(scan, columns=[*own, *(name for name in extra if name not in own)])
 
 
 def _moment(spark: Any, reference: Reference, found: Found) -> dict[str, Any]:

@@ -71,12 +71,12 @@ def update(spark: Any, names: Names, tokens: Tokens) -> None:
     use = target_of(plan)
     matched = run_query(spark, plan).persist()
     try:
+        rows = updated_rows(matched, assignments, use.scan)
         positions = positions_of(matched)
-        rows = updated_rows(matched, assignments, use.scan) if positions else None
         apply(
             spark,
             found,
-            FoundRows(scan=use.scan, positions=positions, rows=rows),
+            FoundRows(scan=use.scan, positions=positions, rows=rows if positions else None),
             UPDATE_MODE,
             UPDATE_ISOLATION_LEVEL,
         )
