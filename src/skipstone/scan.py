@@ -14,6 +14,7 @@ import pyarrow
 
 from skipstone.errors import InvalidInput, NotFound, Unsupported, what_exists
 from skipstone.hosts import spark_host
+from skipstone.index.columns import indexed_ids, is_enabled
 from skipstone.metadata.formats.arrow_types import to_arrow_schema
 from skipstone.metadata.reserved import METADATA_COLUMNS, PARTITION_NAME, partition_column
 from skipstone.metadata.schema import Schema
@@ -31,6 +32,7 @@ from skipstone.plan.explain import explain_plan
 from skipstone.plan.explanation import Explanation
 from skipstone.plan.join_keys import JoinKeys, join_keys
 from skipstone.plan.joins import join_predicate, prune_by_join
+from skipstone.plan.scan import count_by_index
 from skipstone.plan.sort_keys import sort_keys
 from skipstone.plan.topk import plan_top
 from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind
@@ -132,6 +134,10 @@ class Scan:
             plan = prune_by_join(plan, keys)
         return plan
 
+    def plan_with_facts(self, field_ids: Collection[int]) -> ScanPlan:
+        """Which files will be read, a limit apart, with what is known about further columns in each."""
+        return self._plan_all(field_ids)
+
     def planned(self, plan: ScanPlan) -> Scan:
         """The same scan with a plan made before, over fewer files for example."""
         other = Scan(**self._arguments())
@@ -148,7 +154,8 @@ class Scan:
 
     def explanation(self) -> Explanation:
         """What was skipped at each level, by which part of the filter and which fact, and why the rest was kept."""
-        return explain_plan(self._plan, self.storage)
+        indexed = indexed_ids(self.metadata) if self.use_index and is_enabled(self.metadata) else None
+        return explain_plan(self._plan, self.storage, indexed_ids=indexed)
 
     def to_batches(self) -> Any:
         """The rows as a stream of Arrow batches."""
@@ -180,6 +187,9 @@ class Scan:
 
     def count(self) -> int:
         """How many rows match: from metadata alone where it proves the number, by reading otherwise."""
+        proven = self._counted_by_index() if self.use_index else None
+        if proven is not None:
+            return proven if self.limit is None else min(proven, self.limit)
         whole = self._plan if self.limit is None else self._unlimited().plan()
         proven = whole.count()
         total = proven if proven is not None else self._read_count(whole)
@@ -224,6 +234,16 @@ class Scan:
         ]
         found = join_keys(columns, keys, self.float_order, table=self.name)
         return Scan(**{**self._arguments(), "joins": (*self.joins, found)})
+
+    def _counted_by_index(self) -> int | None:
+        return count_by_index(
+            self.metadata,
+            self.storage,
+            snapshot=self.snapshot,
+            schema=self.schema,
+            predicate=self.predicate,
+            float_order=self.float_order,
+        )
 
     def _unlimited(self) -> Scan:
         return Scan(**{**self._arguments(), "limit": None})

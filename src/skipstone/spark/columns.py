@@ -1,5 +1,7 @@
 """What is asked of Spark's Parquet reader, and what becomes of it.
 
+Expressions are SQL text: each costs one call into the JVM, not one for every part.
+
 Columns are read by field id as they are stored (a uuid as bytes, an unknown column not at all) and turned into what is
 shown. A column that an old file does not have takes its initial default. What Spark's reader cannot give is
 told by `is_native`: defaults inside structs, lists and maps, and structs of nothing.
@@ -9,11 +11,10 @@ Spec: "Column Projection", "Default values".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from skipstone.metadata.schema import Schema
@@ -31,9 +32,8 @@ from skipstone.metadata.types import (
     VariantType,
     walk,
 )
-from skipstone.predicate.nodes import Column
 from skipstone.spark.literals import NoLiteral, literal_sql
-from skipstone.spark.scan_names import Owners, scan_name
+from skipstone.spark.scan_names import Owners, quoted, scan_name
 from skipstone.spark.types import FIELD_ID_KEY, to_spark_type
 
 # Spark fills a column that a file does not have with this, an SQL expression.
@@ -55,12 +55,11 @@ class ScanColumn:
             metadata[_DEFAULT_KEY] = literal_sql(self.field.type, self.field.initial_default)
         return T.StructField(self.name, stored_type(self.field.type), True, metadata)
 
-    def shown_as(self, wanted: Field) -> Any:
-        """As a wanted form of the column is shown, under its own name."""
+    def shown_as(self, wanted: Field) -> str:
+        """As a wanted form of the column is shown, under its own name, as SQL."""
         if isinstance(wanted.type, UnknownType):
-            return F.lit(None).alias(wanted.name)
-        column = F.col(_quoted(self.name))
-        return shown(column, wanted.type, self.field.type).alias(wanted.name)
+            return f"NULL AS {quoted(wanted.name)}"
+        return f"{shown(quoted(self.name), wanted.type, self.field.type)} AS {quoted(wanted.name)}"
 
 
 def scan_columns(fields: Sequence[Field], owners: Owners) -> dict[int, ScanColumn]:
@@ -72,21 +71,16 @@ def read_schema(columns: dict[int, ScanColumn]) -> T.StructType:
     return T.StructType([c.spark_field for c in columns.values() if not isinstance(c.field.type, UnknownType)])
 
 
-def column_of(columns: dict[int, ScanColumn], schema: Schema) -> Any:
-    """The Spark column of a bound one, as it is stored."""
+def column_of(columns: dict[int, ScanColumn], schema: Schema) -> Callable[[int], str]:
+    """The SQL of a column as it is stored, by its field id in a schema."""
 
-    def found(column: Column) -> Any:
-        above = [f.id for f in schema.ancestors(column.field_id)][::-1]
-        top = columns[above[0] if above else column.field_id]
-        if isinstance(top.field.type, UnknownType):
-            return F.lit(None)
-        place = F.col(_quoted(top.name))
-        for field_id in [*above, column.field_id][1:]:
-            field = schema.field(field_id)
-            if isinstance(field.type, UnknownType):
-                return F.lit(None)
-            place = place.getField(_name_below(top.field, field))
-        return place
+    def found(field_id: int) -> str:
+        above = [f.id for f in schema.ancestors(field_id)][::-1]
+        top = columns[above[0] if above else field_id]
+        if isinstance(top.field.type, UnknownType) or isinstance(schema.field(field_id).type, UnknownType):
+            return "NULL"
+        names = [_name_below(top.field, schema.field(i)) for i in [*above, field_id][1:]]
+        return ".".join(quoted(name) for name in (top.name, *names))
 
     return found
 
@@ -133,30 +127,33 @@ def stored_type(type_: Type) -> Any:
             return T.BinaryType() if type_ == UUID else to_spark_type(type_)
 
 
-def shown(column: Any, wanted: Type, stored: Type) -> Any:
-    """A stored column as it is shown; the same expression where nothing changes, so that filters still reach it."""
+def shown(column: str, wanted: Type, stored: Type, depth: int = 0) -> str:
+    """A stored column as it is shown; the same text where nothing changes, so that filters still reach it."""
     if wanted == stored and not _changes(wanted):
         return column
+    key, value = f"k{depth}", f"v{depth}"
     match wanted, stored:
         case StructType(fields), StructType():
-            parts = [_part(column, f, stored).alias(f.name) for f in fields]
-            return F.when(column.isNotNull(), F.struct(*parts))
+            parts = [f"{_part(column, f, stored, depth + 1)} AS {quoted(f.name)}" for f in fields]
+            return f"CASE WHEN {column} IS NOT NULL THEN struct({', '.join(parts)}) END"
         case ListType(), ListType():
-            return F.transform(column, lambda element: shown(element, wanted.element, stored.element))
+            return f"transform({column}, {value} -> {shown(value, wanted.element, stored.element, depth + 1)})"
         case MapType(), MapType():
             if _changes(wanted.key):
-                column = F.transform_keys(column, lambda key, _: shown(key, wanted.key, stored.key))
-            return F.transform_values(column, lambda _, value: shown(value, wanted.value, stored.value))
+                of_key = shown(key, wanted.key, stored.key, depth + 1)
+                column = f"transform_keys({column}, ({key}, {value}) -> {of_key})"
+            of_value = shown(value, wanted.value, stored.value, depth + 1)
+            return f"transform_values({column}, ({key}, {value}) -> {of_value})"
         case _:
             return uuid_text(column) if wanted == UUID else column
 
 
-def _part(column: Any, field: Field, stored: StructType) -> Any:
+def _part(column: str, field: Field, stored: StructType, depth: int) -> str:
     if isinstance(field.type, UnknownType):
-        return F.lit(None)
+        return "NULL"
     there = stored.field_by_id(field.id)
     assert there is not None
-    return shown(column.getField(there.name), field.type, there.type)
+    return shown(f"{column}.{quoted(there.name)}", field.type, there.type, depth)
 
 
 def _changes(type_: Type) -> bool:
@@ -166,13 +163,8 @@ def _changes(type_: Type) -> bool:
     return any(_changes(f.type) for f in walk(type_))
 
 
-def uuid_text(column: Any) -> Any:
+def uuid_text(column: str) -> str:
     """The usual text of sixteen bytes."""
-    digits = F.lower(F.hex(column))
     spans = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
-    text = F.concat_ws("-", *[F.substring(digits, start, length) for start, length in spans])
-    return F.when(column.isNotNull(), text)
-
-
-def _quoted(name: str) -> str:
-    return f"`{name}`"
+    parts = ", ".join(f"substr(hex({column}), {start}, {length})" for start, length in spans)
+    return f"CASE WHEN {column} IS NOT NULL THEN lower(concat_ws('-', {parts})) END"

@@ -49,9 +49,9 @@ def with_deleted_mark(spark: SparkSession, frame: DataFrame, plan: ScanPlan, sto
     """All rows, with whether a position delete removes them."""
     bits = _bits_frame(spark, plan, storage)
     if bits is None:
-        return frame.withColumn(IS_DELETED, F.lit(False))
+        return frame.selectExpr("*", f"false AS {IS_DELETED}")
     joined = frame.join(F.broadcast(bits), F.expr(f"{ORDINAL} = {_OF}"), "left")
-    return joined.withColumn(IS_DELETED, F.coalesce(F.expr(_IS_SET), F.lit(False)))
+    return joined.selectExpr("*", f"coalesce({_IS_SET}, false) AS {IS_DELETED}")
 
 
 def _bits_frame(spark: SparkSession, plan: ScanPlan, storage: Storage) -> DataFrame | None:

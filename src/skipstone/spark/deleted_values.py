@@ -9,7 +9,6 @@ Spec: "Equality Delete Files", "Scan Planning".
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 from typing import Any, Final
 
 import numpy as np
@@ -44,9 +43,9 @@ def delete_columns(plan: ScanPlan) -> list[Field]:
 
 
 def without_deleted_values(
-    spark: SparkSession, frame: DataFrame, plan: ScanPlan, storage: Storage, key_of: Callable[[Field], Any]
+    spark: SparkSession, frame: DataFrame, plan: ScanPlan, storage: Storage, key_of: Callable[[Field], str]
 ) -> DataFrame:
-    """The rows that no equality delete removes; `key_of` gives the Spark column of a delete column."""
+    """The rows that no equality delete removes; `key_of` gives the SQL of a delete column."""
     for ids, deletes in _groups(plan).items():
         fields = [key_field(i, plan.metadata) for i in ids]
         keys = _keys(plan, storage, fields, deletes)
@@ -56,7 +55,7 @@ def without_deleted_values(
         there = spark.createDataFrame(keys, schema)
         if keys.num_rows <= _BROADCAST_KEYS_MAX:
             there = F.broadcast(there)
-        frame = frame.join(there, _applies(fields, key_of), "left_anti")
+        frame = frame.join(there, F.expr(_applies(fields, key_of)), "left_anti")
     return frame
 
 
@@ -73,19 +72,19 @@ def _groups(plan: ScanPlan) -> dict[tuple[int, ...], list[int]]:
     return groups
 
 
-def _applies(fields: list[Field], key_of: Callable[[Field], Any]) -> Any:
-    parts = [F.col(SEQUENCE) < F.col(_KEY_SEQUENCE), F.col(_KEY_SCOPE).isNull() | (F.col(_KEY_SCOPE) == F.col(SCOPE))]
+def _applies(fields: list[Field], key_of: Callable[[Field], str]) -> str:
+    parts = [f"{SEQUENCE} < {_KEY_SEQUENCE}", f"({_KEY_SCOPE} IS NULL OR {_KEY_SCOPE} = {SCOPE})"]
     for place, field in enumerate(fields):
-        mine, key = key_of(field), F.col(_key_name(place))
-        parts.append(mine.eqNullSafe(key))
+        mine, key = key_of(field), _key_name(place)
+        parts.append(f"{mine} <=> {key}")
         if isinstance(field.type, FloatType | DoubleType):
-            parts.append(_is_negative_zero(mine) == _is_negative_zero(key))
-    return reduce(lambda a, b: a & b, parts)
+            parts.append(f"{_is_negative_zero(mine)} = {_is_negative_zero(key)}")
+    return " AND ".join(parts)
 
 
-def _is_negative_zero(column: Any) -> Any:
+def _is_negative_zero(column: str) -> str:
     """Spark compares zeros without their sign: only their text tells."""
-    return F.coalesce(column.cast("string") == F.lit("-0.0"), F.lit(False))
+    return f"coalesce(CAST({column} AS STRING) = '-0.0', false)"
 
 
 def _key_name(place: int) -> str:

@@ -28,7 +28,7 @@ from skipstone.metadata.reserved import (
 from skipstone.metadata.types import Field, StructType
 from skipstone.plan.entries import partition_codes, unified_type
 from skipstone.plan.scan import ScanPlan
-from skipstone.spark.scan_names import PREFIX
+from skipstone.spark.scan_names import PREFIX, quoted
 from skipstone.spark.shown_arrow import shown_batch, spark_arrow_schema
 from skipstone.spark.types import FIELD_ID_KEY, to_spark_struct, to_spark_type
 
@@ -69,11 +69,8 @@ def lineage_fields(ids: set[int]) -> list[T.StructField]:
 
 def with_place(frame: DataFrame) -> DataFrame:
     """Every row with its file's ordinal and its position in the file."""
-    return frame.select(
-        "*",
-        F.unix_millis(F.col("_metadata.file_modification_time")).alias(ORDINAL),
-        F.col("_metadata.row_index").alias(POSITION),
-    )
+    ordinal = f"unix_millis(_metadata.file_modification_time) AS {ORDINAL}"
+    return frame.selectExpr("*", ordinal, f"_metadata.row_index AS {POSITION}")
 
 
 def facts_needed(ids: set[int], *, by_equality: bool) -> set[str]:
@@ -87,7 +84,7 @@ def with_facts(spark: SparkSession, frame: DataFrame, plan: ScanPlan, needed: se
     if not needed:
         return frame
     facts = spark.createDataFrame(*_facts(plan, needed))
-    return frame.join(F.broadcast(facts), F.col(ORDINAL) == F.col(_OTHER_ORDINAL), "left")
+    return frame.join(F.broadcast(facts), F.expr(f"{ORDINAL} = {_OTHER_ORDINAL}"), "left")
 
 
 def _facts(plan: ScanPlan, needed: set[str]) -> tuple[Any, T.StructType]:
@@ -131,25 +128,22 @@ def scopes_of(plan: ScanPlan) -> tuple[Any, Any]:
     return codes[: len(plan)], codes[len(plan) :]
 
 
-def metadata_column(field: Field) -> Any:
-    """A metadata column out of the row's place and facts, under its own name."""
-    return _expression(field).alias(field.name)
+def metadata_column(field: Field) -> str:
+    """A metadata column out of the row's place and facts, under its own name, as SQL."""
+    return f"{_expression(field)} AS {quoted(field.name)}"
 
 
-def _expression(field: Field) -> Any:
-    if field.id == FILE.id:
-        return F.col(_PATH)
-    if field.id == POS.id:
-        return F.col(POSITION)
-    if field.id == DELETED.id:
-        return F.col(IS_DELETED)
-    if field.id == SPEC_ID.id:
-        return F.col(_SPEC_ID)
-    if field.id == ROW_ID.id:
-        return F.coalesce(F.col(lineage_name(ROW_ID)), F.col(_FIRST_ROW_ID) + F.col(POSITION))
-    if field.id == LAST_UPDATED_SEQUENCE_NUMBER.id:
-        inherited = F.when(F.col(_FIRST_ROW_ID).isNotNull(), F.col(SEQUENCE))
-        return F.coalesce(F.col(lineage_name(LAST_UPDATED_SEQUENCE_NUMBER)), inherited)
-    # A table that never was partitioned has null here, as other engines show it, and not a struct of nothing.
-    assert isinstance(field.type, StructType)
-    return F.col(_PARTITION) if field.type.fields else F.lit(None).cast(to_spark_type(field.type))
+def _expression(field: Field) -> str:
+    if field.id == PARTITION_ID:
+        assert isinstance(field.type, StructType)
+        # A table that never was partitioned has null here, as other engines show it, and not a struct of nothing.
+        return _PARTITION if field.type.fields else f"CAST(NULL AS {to_spark_type(field.type).simpleString()})"
+    inherited = f"CASE WHEN {_FIRST_ROW_ID} IS NOT NULL THEN {SEQUENCE} END"
+    return {
+        FILE.id: _PATH,
+        POS.id: POSITION,
+        DELETED.id: IS_DELETED,
+        SPEC_ID.id: _SPEC_ID,
+        ROW_ID.id: f"coalesce({lineage_name(ROW_ID)}, {_FIRST_ROW_ID} + {POSITION})",
+        LAST_UPDATED_SEQUENCE_NUMBER.id: f"coalesce({lineage_name(LAST_UPDATED_SEQUENCE_NUMBER)}, {inherited})",
+    }[field.id]

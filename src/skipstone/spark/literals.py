@@ -7,6 +7,9 @@ session (time zone, string escapes, ANSI mode) changes it.
 from __future__ import annotations
 
 import math
+from typing import Any
+
+from pyspark.sql import functions as F
 
 from skipstone.metadata.types import (
     BinaryType,
@@ -28,6 +31,11 @@ from skipstone.metadata.types import (
     Value,
 )
 from skipstone.metadata.values import iso
+
+
+def literal(type_: Type, value: Value) -> Any:
+    """A value that is not null as a Spark column."""
+    return F.lit(value) if isinstance(type_, StringType) else F.expr(literal_sql(type_, value))
 
 
 def literal_sql(type_: Type, value: Value) -> str:

@@ -14,7 +14,7 @@ from skipstone.metadata.reserved import DELETED, FIELD_ID_MAX
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import Field, StructType
 from skipstone.plan.scan import ScanPlan
-from skipstone.predicate.nodes import TRUE, Column, field_ids
+from skipstone.predicate.nodes import TRUE, field_ids
 from skipstone.scan import Scan
 from skipstone.spark import file_facts
 from skipstone.spark.columns import ScanColumn, column_of, is_native, read_schema, scan_columns
@@ -99,9 +99,9 @@ class _Native:
         frame = self._files()
         if condition is not None:
             frame = frame.where(condition)
-        return self._without_deleted(frame).select(*[self._shown(f) for f in self.scan.wanted.fields])
+        return self._without_deleted(frame).selectExpr(*[self._shown(f) for f in self.scan.wanted.fields])
 
-    def _condition(self) -> Any:
+    def _condition(self) -> str | None:
         if not self.filtered:
             return None
         return to_spark_filter(self.plan.predicate, column_of(self.columns, self.plan.schema))
@@ -130,15 +130,14 @@ class _Native:
             frame = without_deleted_values(self.spark, frame, self.plan, self.scan.storage, self._key)
         return frame
 
-    def _key(self, field: Field) -> Any:
+    def _key(self, field: Field) -> str:
         """A delete column as it is stored, wherever it lies."""
         for schema in (self.plan.metadata.current_schema, *reversed(self.plan.metadata.schemas)):
             if schema.find(field.id) is not None:
-                term = Column(field_id=field.id, type=field.type, name=field.name)  # type: ignore[arg-type]
-                return column_of(self.columns, schema)(term)
+                return column_of(self.columns, schema)(field.id)
         raise AssertionError(f"no schema has field {field.id}")
 
-    def _shown(self, field: Field) -> Any:
+    def _shown(self, field: Field) -> str:
         if field.id > FIELD_ID_MAX:
             return file_facts.metadata_column(field)
         return self.columns[field.id].shown_as(field)

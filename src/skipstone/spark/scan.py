@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
+from typing import Any
 
+import pyarrow.compute
 from pyspark.sql import DataFrame, SparkSession
 
-from skipstone.metadata.types import walk
-from skipstone.plan.scan import ScanPlan, plan_scan
+from skipstone.errors import Unsupported
+from skipstone.metadata.types import DoubleType, FloatType, walk
+from skipstone.plan.scan import ScanPlan
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import field_ids
+from skipstone.predicate.nodes import field_ids, leaves, term_type
 from skipstone.scan import Scan
 from skipstone.spark.native import native_frames
 from skipstone.spark.session import active
@@ -23,13 +26,16 @@ from skipstone.spark.through_arrow import read_through_arrow
 from skipstone.spark.treatments import identity_sources
 from skipstone.spark.types import to_spark_struct
 
+pc: Any = pyarrow.compute
+
 
 def read_scan(scan: Scan, spark: SparkSession | None = None) -> DataFrame:
     """The scan's rows in a session: the given one, the active one, or a new one."""
     meant = as_spark_reads(scan)
     shown = to_spark_struct(meant.wanted, all_optional=True)
     host = active(spark)
-    plan = plan_for_spark(meant)
+    plan = _with_proofs(meant)
+    _refuse_encrypted(plan)
     frames = _frames(host, meant, plan) if len(plan) else []
     if not frames:
         return host.createDataFrame([], shown)
@@ -38,26 +44,40 @@ def read_scan(scan: Scan, spark: SparkSession | None = None) -> DataFrame:
 
 
 def as_spark_reads(scan: Scan) -> Scan:
-    """The same scan with floats compared as Spark does: its plan names the files that the frame reads."""
-    return scan if scan.float_order is FloatOrder.SPARK else replace(scan, float_order=FloatOrder.SPARK)
+    """The same scan with floats compared as Spark does: its plan names the files that the frame reads.
+
+    A plan that the scan has already is kept where it looks at no floats.
+    """
+    if scan.float_order is FloatOrder.SPARK:
+        return scan
+    other = replace(scan, float_order=FloatOrder.SPARK)
+    looks_at_floats = any(isinstance(term_type(leaf.term), FloatType | DoubleType) for leaf in leaves(scan.predicate))
+    if "_plan" in scan.__dict__ and not looks_at_floats:
+        return other.planned(replace(scan.plan(), float_order=FloatOrder.SPARK))
+    return other
 
 
-def plan_for_spark(scan: Scan) -> ScanPlan:
+def _with_proofs(scan: Scan) -> ScanPlan:
     """The plan, with the facts that prove which files hold the columns that their partition could tell."""
     asked = {f.id for top in scan.wanted.fields for f in (top, *walk(top.type))} | field_ids(scan.predicate)
     doubtful = identity_sources(scan.metadata) & asked
     if not doubtful:
         return scan.plan()
-    plan = plan_scan(
-        scan.metadata,
-        scan.storage,
-        snapshot=scan.snapshot,
-        schema=scan.schema,
-        predicate=scan.predicate,
-        float_order=scan.float_order,
-        facts_of=doubtful,
-    )
-    return plan if scan.limit is None else plan.limited(scan.limit)
+    known = scan.plan_with_facts(doubtful)
+    if "_plan" not in scan.__dict__:
+        return known if scan.limit is None else known.limited(scan.limit)
+    plan = scan.plan()
+    places = pc.index_in(plan.files.column("file_path"), value_set=known.files.column("file_path"))
+    if known.facts is None or places.null_count:
+        return plan
+    return replace(plan, facts=known.facts.take(places.combine_chunks()))
+
+
+def _refuse_encrypted(plan: ScanPlan) -> None:
+    keys = plan.files.column("key_metadata")
+    if keys.null_count < len(keys):
+        path = plan.files.column("file_path").filter(keys.is_valid())[0]
+        raise Unsupported(f"Cannot read {path}: the file is encrypted, which is not read yet.")
 
 
 def _frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> list[DataFrame]:

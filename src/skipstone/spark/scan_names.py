@@ -25,6 +25,11 @@ def generated(field_id: int) -> str:
     return f"{PREFIX}{field_id}"
 
 
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def name_owners(metadata: TableMetadata) -> Owners:
     """Every dotted name that any schema of the table had, without regard to case, with the ids that bore it."""
     owners: dict[str, set[int]] = {}
