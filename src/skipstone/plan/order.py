@@ -77,9 +77,8 @@ class Places:
     ranks: Ranks
     values: Any
 
-    def order(self) -> npt.NDArray[np.int64]:
-        """Positions from the first place to the last."""
-        return sorted_by([self])
+    def take(self, rows: npt.NDArray[np.int64]) -> Places:
+        return Places(key=self.key, ranks=self.ranks[rows], values=self.values.take(pa.array(rows, pa.int64())))
 
     def before(self, rank: int, value: Any, *, or_equal: bool) -> Mask:
         """Which places come before one given by its rank and (comparable) value, a null scalar for other kinds."""

@@ -60,16 +60,10 @@ def plan_top(plan: ScanPlan, keys: Sequence[SortKey], k: int) -> TopPlan:
     key = keys[0]
     zones = zones_of(plan, key.column)
     places = best_places(key, zones, plan.float_order)
-    order = sorted_by([places])
-    kept = order[_can_be_among_first(plan, key, zones, places, k)[order]] if k else order[:0]
-    reduced = plan.taking(kept, "top-k")
-    indices = pa.array(kept)
-    return TopPlan(
-        plan=reduced,
-        keys=tuple(keys),
-        k=k,
-        places=Places(key=key, ranks=places.ranks[kept], values=places.values.take(indices)),
-    )
+    kept = np.flatnonzero(_can_be_among_first(plan, key, zones, places, k)) if k else np.empty(0, np.int64)
+    # Few are left where bounds tell files apart: only those are sorted.
+    kept = kept[sorted_by([places.take(kept)])]
+    return TopPlan(plan=plan.taking(kept, "top-k"), keys=tuple(keys), k=k, places=places.take(kept))
 
 
 def _can_be_among_first(plan: ScanPlan, key: SortKey, zones: ZoneMap, places: Places, k: int) -> npt.NDArray[np.bool_]:
@@ -89,7 +83,9 @@ def _guaranteed(plan: ScanPlan, key: SortKey, zones: ZoneMap, k: int) -> Any | N
     if sure[usable].sum() < k:
         return None
     ends = worst.take(pa.array(usable))
-    order = pc.array_sort_indices(ends, order="descending" if key.descending else "ascending").to_numpy()
+    # Each of these files holds a row: no more than k of them are needed.
+    choose = pc.top_k_unstable if key.descending else pc.bottom_k_unstable
+    order = choose(ends, k=min(k, len(ends))).to_numpy()
     enough = int(np.searchsorted(np.cumsum(sure[usable][order]), k))
     return ends[int(order[enough])]
 
