@@ -11,6 +11,7 @@ table.scan("zip_code = '10001'").to_arrow()
 from importlib import import_module
 from typing import Any
 
+from skipstone.expressions import expr
 from skipstone.hosts import statements_host
 from skipstone.lake import Lake, open_table
 from skipstone.lake import open_catalog as catalog
@@ -20,7 +21,7 @@ from skipstone.table import Table
 
 __version__ = "0.1.0"
 
-__all__ = ["FloatOrder", "Lake", "Scan", "Table", "__version__", "catalog", "col", "open_table", "sql"]
+__all__ = ["FloatOrder", "Lake", "Scan", "Table", "__version__", "catalog", "col", "expr", "open_table", "sql"]
 
 # Hosts that are optional extras, found when they are first named.
 _HOSTS = ("spark", "hive")

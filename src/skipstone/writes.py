@@ -23,7 +23,7 @@ from skipstone.commit import (
     UpgradeFormat,
 )
 from skipstone.errors import InvalidInput
-from skipstone.hosts import is_spark_frame, spark_host
+from skipstone.hosts import is_spark_frame, spark_host, statements_host
 from skipstone.metadata.partitions.partition_evolution import PartitionSpecUpdate
 from skipstone.metadata.partitions.sorting import build_sort_order
 from skipstone.metadata.schema import Schema
@@ -90,18 +90,35 @@ class Writes(Timeline):
         change: Any = self._rows(branch).overwrite(self._bound(filter), files)
         self._apply(replace(change, wap_id=wap_id, written_with=written_with))
 
-    def delete(self, filter: Any, *, branch: str = MAIN) -> None:
-        """Remove the rows that match a filter."""
+    def delete(self, filter: Any, *, branch: str = MAIN, spark: Any = None) -> None:
+        """Remove the rows that match a filter. With a Spark session it may be any condition that Spark knows."""
+        if spark is not None:
+            self._statements("delete").delete_rows(self, _condition(filter), branch=branch, spark=spark)
+            return
         self._apply_if(self._rows(branch).delete(self._bound(filter)))
 
-    def update(self, filter: Any, values: Mapping[str, Any], *, branch: str = MAIN) -> None:
-        """Set columns of the rows that match a filter."""
+    def update(self, filter: Any, values: Mapping[str, Any], *, branch: str = MAIN, spark: Any = None) -> None:
+        """Set columns of the rows that match a filter. With a Spark session a value may be `expr("n + 1")`."""
+        if spark is not None:
+            self._statements("update").update_rows(self, _condition(filter), values, branch=branch, spark=spark)
+            return
         self._apply_if(self._rows(branch).update(self._bound(filter), values))
 
     def upsert(self, rows: Any, *, on: Sequence[str] | None = None, branch: str = MAIN) -> None:
         """Add rows; rows of the table with the same key go. The key is `on`, or the table's identifier fields."""
+        if is_spark_frame(rows):
+            self._statements("upsert").upsert_rows(self, rows, on=on, branch=branch)
+            return
         table = as_reader(rows, self.metadata.current_schema, what=self.name).read_all()
         self._apply_if(upsert_change(self._rows(branch), table, on=on, name=self.name))
+
+    def merge(self, rows: Any, *, on: str, branch: str = MAIN, spark: Any = None) -> Any:
+        """Merge rows by a condition.
+
+        `table.merge(df, on="target.id = source.id").when_matched_update_all().when_not_matched_insert_all().execute()`
+        """
+        host = self._statements("merge")
+        return host.MergeBuilder(table=self, rows=rows, on=on, branch=branch, spark=spark)
 
     def add_files(self, files: Any, *, branch: str = MAIN) -> None:
         """Add files that were written before, as `write_rows` describes them."""
@@ -143,6 +160,9 @@ class Writes(Timeline):
 
     # -- help
 
+    def _statements(self, verb: str) -> Any:
+        return statements_host(f"{verb} rows of {self.name} with Spark")
+
     def _rows(self, branch: str) -> RowLevel:
         return RowLevel(metadata=self.metadata, storage=self.storage, ref=branch)
 
@@ -173,6 +193,13 @@ class Writes(Timeline):
         metadata = self.metadata
         files = host.write_frame(frame, metadata=metadata, storage=self.storage, name=self.name)
         return files, metadata.current_schema
+
+
+def _condition(filter_: Any) -> str:
+    """A filter as text for Spark."""
+    if isinstance(filter_, str):
+        return filter_
+    return "true" if filter_ is None or filter_ is True else str(as_predicate(filter_))
 
 
 class _Recorder:

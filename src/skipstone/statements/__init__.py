@@ -6,5 +6,6 @@ Law: what a query answers is what Spark answers over the same rows; pruning only
 """
 
 from skipstone.statements.run import sql
+from skipstone.statements.verbs import MergeBuilder, delete_rows, update_rows, upsert_rows
 
-__all__ = ["sql"]
+__all__ = ["MergeBuilder", "delete_rows", "sql", "update_rows", "upsert_rows"]

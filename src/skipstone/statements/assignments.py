@@ -39,7 +39,7 @@ def parse_assignments(
     while True:
         place = tokens.at
         names = tokens.names("a column name")
-        path = _path(schema, names, target, table)
+        path = path_of(schema, names, target, table)
         tokens.expect("=")
         text = tokens.until(",", *ends)
         if not text:
@@ -50,17 +50,17 @@ def parse_assignments(
             return found
 
 
-def _path(schema: Schema, names: tuple[str, ...], target: str, table: str) -> tuple[Field, ...]:
+def path_of(schema: Schema, names: tuple[str, ...], target: str, table: str) -> tuple[Field, ...]:
     """The fields from the top-level column down; the table's name may come first."""
     for parts in (names, names[1:] if names[0].lower() == target.lower() else ()):
-        found = _descend(schema.struct, parts)
+        found = descend(schema.struct, parts)
         if found is not None:
             return found
     known = ", ".join(f.name for f in schema.fields)
     raise NotFound(f"Cannot set {'.'.join(names)!r} of {table}: no such column. Columns: {known}.")
 
 
-def _descend(struct: Any, parts: Sequence[str]) -> tuple[Field, ...] | None:
+def descend(struct: Any, parts: Sequence[str]) -> tuple[Field, ...] | None:
     path: list[Field] = []
     for part in parts:
         if not isinstance(struct, StructType):

@@ -17,7 +17,7 @@ from typing import Final
 
 from skipstone.errors import InvalidInput
 from skipstone.metadata.schema import Schema
-from skipstone.statements.assignments import Assignment, _descend, parse_assignments
+from skipstone.statements.assignments import Assignment, descend, parse_assignments
 from skipstone.statements.references import quoted
 from skipstone.statements.tokens import Tokens
 
@@ -73,7 +73,7 @@ def parse_merge(tokens: Tokens, schema: Schema, target: str, table: str) -> Merg
         clauses.append(_clause(tokens, schema, target, table, len(clauses)))
     if not clauses:
         tokens.fail("WHEN MATCHED or WHEN NOT MATCHED")
-    _check_order(clauses)
+    check_order(clauses)
     return Merge(source=source, alias=alias, on=on, clauses=tuple(clauses))
 
 
@@ -131,7 +131,7 @@ def _insert(tokens: Tokens, schema: Schema, table: str, number: int) -> tuple[tu
         tokens.fail(f"as many values as columns, {len(names)} and not {len(texts)}: a list of columns")
     found = []
     for i, (name, text) in enumerate(zip(names, texts)):
-        path = _descend(schema.struct, [name])
+        path = descend(schema.struct, [name])
         if path is None:
             known = ", ".join(f.name for f in schema.fields)
             raise InvalidInput(f"Cannot insert into {table}: unknown column {name!r}. Columns: {known}.")
@@ -157,7 +157,7 @@ def _texts(tokens: Tokens) -> list[str]:
     return found
 
 
-def _check_order(clauses: Sequence[Clause]) -> None:
+def check_order(clauses: Sequence[Clause]) -> None:
     """Only the last clause of a side may be without a condition: later ones could never apply."""
     for side in Side:
         mine = [c for c in clauses if c.side is side]

@@ -6,6 +6,7 @@ subqueries, functions, other tables. The table is pruned first; a file of which 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,11 @@ def delete(spark: Any, names: Names, tokens: Tokens) -> None:
         found.table.delete(TRUE, branch=found.ref or "main")
         return
     tokens.expect("WHERE")
-    condition = tokens.rest()
+    delete_where(spark, names, found, alias, tokens.rest())
+
+
+def delete_where(spark: Any, names: Names, found: Found, alias: str, condition: str) -> None:
+    """Remove the rows that match a condition, in which the table has a name."""
     text = f"SELECT {FILE.name}, {POS.name} FROM {TARGET} AS {quoted(alias)} WHERE {condition}"
     plan = plan_query(spark, names.with_target(TARGET, found, all_columns(found)), text)
     use = target_of(plan)
@@ -66,6 +71,13 @@ def update(spark: Any, names: Names, tokens: Tokens) -> None:
     if tokens.accept("WHERE"):
         condition = tokens.rest()
     tokens.end()
+    update_where(spark, names, found, alias, condition, assignments)
+
+
+def update_where(
+    spark: Any, names: Names, found: Found, alias: str, condition: str, assignments: Sequence[Assignment]
+) -> None:
+    """Set columns of the rows that match a condition."""
     text = f"SELECT *, {_values(assignments)} FROM {TARGET} AS {quoted(alias)} WHERE {condition}"
     plan = plan_query(spark, names.with_target(TARGET, found, all_columns(found)), text)
     use = target_of(plan)
@@ -84,7 +96,7 @@ def update(spark: Any, names: Names, tokens: Tokens) -> None:
         matched.unpersist()
 
 
-def _values(assignments: list[Assignment]) -> str:
+def _values(assignments: Sequence[Assignment]) -> str:
     return ", ".join(f"{a.text} AS {a.alias}" for a in assignments)
 
 
