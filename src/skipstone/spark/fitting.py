@@ -19,9 +19,9 @@ from pyspark.sql import types as T
 from skipstone.errors import InvalidInput, what_exists
 from skipstone.metadata.schemas.defaults import MISSING, merge_missing
 from skipstone.metadata.types import Field, ListType, MapType, StructType, Type
+from skipstone.spark.default_values import constant
 from skipstone.spark.failures import refuse
 from skipstone.spark.fitting_values import fit_value, shown
-from skipstone.spark.literals import literal
 from skipstone.spark.stored import stored_type
 from skipstone.spark.types import FIELD_ID_KEY
 
@@ -80,7 +80,7 @@ class _Fitting:
         if isinstance(given, T.NullType):
             if f.required:
                 raise _required(f, where)
-            return literal(f.type, None)
+            return constant(f.type, None)
         return _checked(self._value(column, given, f.type, where), nullable, f, where)
 
     def _value(self, column: Any, given: Any, type_: Type, where: str) -> Any:
@@ -156,7 +156,7 @@ class _Fitting:
 
 
 def _missing(f: Field, where: str) -> Any:
-    return literal(f.type, merge_missing(f, MISSING, "write", where=where))
+    return constant(f.type, merge_missing(f, MISSING, "write", where=where))
 
 
 def _checked(column: Any, nullable: bool, f: Field, where: str) -> Any:
