@@ -14,7 +14,8 @@ from skipstone.catalog import Catalog, LoadedTable
 from skipstone.catalog.identifiers import display
 from skipstone.commit import Change, Outcome, Transaction
 from skipstone.commit.retry import now_ms
-from skipstone.errors import FormatViolation, InvalidInput
+from skipstone.errors import FormatViolation, InvalidInput, NotFound
+from skipstone.hosts import spark_host
 from skipstone.inspect import Inspector
 from skipstone.layout import LayoutReport, measure_layout
 from skipstone.maintenance import (
@@ -39,6 +40,7 @@ from skipstone.metadata.tables.refs import MAIN, SnapshotRef
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.moments import older_than_ms
+from skipstone.plan.incremental import plan_appends
 from skipstone.scan import Scan
 from skipstone.statistics import StatisticsVerbs, with_partition_statistics
 from skipstone.storage import absolute_location
@@ -151,6 +153,60 @@ class Table(Writes, StatisticsVerbs):
             columns=columns,
             range_share=range_share,
         )
+
+    def appends(
+        self,
+        *,
+        after: int | None = None,
+        up_to: int | None = None,
+        filter: Any = None,
+        columns: Sequence[str] | None = None,
+    ) -> Scan:
+        """The rows that appends added after one snapshot (by default from the first on) up to another (the current)."""
+        scan = self.scan(filter, columns=columns)
+        plan = plan_appends(
+            self.metadata,
+            self.storage,
+            after_id=after,
+            up_to_id=self._end_of(up_to),
+            schema=scan.schema,
+            predicate=scan.predicate,
+            float_order=scan.float_order,
+        )
+        return scan.planned(plan)
+
+    def changes(
+        self,
+        *,
+        after: int | None = None,
+        up_to: int | None = None,
+        filter: Any = None,
+        columns: Sequence[str] | None = None,
+        identifier: Sequence[str] = (),
+        keep_copies: bool = False,
+        spark: Any = None,
+    ) -> Any:
+        """Rows inserted and deleted after one snapshot up to another, as a Spark DataFrame.
+
+        `_change_type`, `_change_ordinal` and `_commit_snapshot_id` say what, in which order and by whom. With
+        `identifier` columns, a row that was deleted and inserted by one snapshot is an update.
+        """
+        host = spark_host(f"read the changes of {self.name}")
+        return host.read_changes(
+            host.prepared(host.active(spark)),
+            self.scan(filter, columns=columns),
+            after_id=after,
+            up_to_id=self._end_of(up_to),
+            identifier=identifier,
+            keep_copies=keep_copies,
+        )
+
+    def _end_of(self, up_to: int | None) -> int:
+        if up_to is not None:
+            return self.metadata.snapshot(up_to).snapshot_id
+        if self.metadata.current_snapshot_id is None:
+            raise NotFound(f"Cannot read what was added to {self.name}: it has no snapshot yet. Append first.")
+        return self.metadata.current_snapshot_id
 
     def refresh(self) -> Self:
         """See what others have committed."""
