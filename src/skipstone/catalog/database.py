@@ -35,8 +35,9 @@ _inherited: list[object] = []
 class Database:
     """A SQLite file or a PostgreSQL database, by its URI."""
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, *, has_foreign_keys: bool = False) -> None:
         self.uri = _parse_uri(uri)
+        self._has_foreign_keys = has_foreign_keys
         self.is_sqlite = self.uri.get_backend_name() == "sqlite"
         self._is_memory = self.is_sqlite and self.uri.database in (None, *_SQLITE_MEMORY)
         self._guard: AbstractContextManager[object] = threading.RLock() if self._is_memory else nullcontext()
@@ -137,6 +138,8 @@ class Database:
         engine = sa.create_engine(self.uri, **options)
         sa.event.listen(engine, "connect", _prepare_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
+        if self._has_foreign_keys:
+            sa.event.listen(engine, "connect", _check_foreign_keys)
         return engine
 
 
@@ -171,6 +174,11 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
         cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.close()
+
+
+def _check_foreign_keys(connection: Any, _record: object) -> None:
+    # SQLite ignores them unless it is told, connection by connection.
+    connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:

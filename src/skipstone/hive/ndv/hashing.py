@@ -1,12 +1,12 @@
 """The 64-bit hashes that Hive's sketches are made of: one lane of MurmurHash3, seed 104729.
 
-Whole numbers, dates and timestamps (in seconds) are hashed as eight bytes, the highest first; floats and decimals as the
-bits of a double; text as its UTF-8 bytes.
+Whole numbers, dates and timestamps (in seconds) are hashed as eight bytes, the highest first; floats and decimals as
+the bits of a double; text as its UTF-8 bytes.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numba
 import numpy as np
@@ -36,14 +36,14 @@ def hash_doubles(values: npt.NDArray[np.float64]) -> Hashes:
     return _hash_words(bits)
 
 
-def hash_texts(values: pa.Array) -> Hashes:
+def hash_texts(values: pa.Array[Any]) -> Hashes:
     """Hashes of texts or bytes without nulls."""
     column = values.cast(pa.large_binary())
-    _, offsets, data = column.buffers()
     if len(column) == 0:
         return np.empty(0, np.uint64)
-    ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    flat = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+    buffers: Any = column.buffers()
+    ends = np.frombuffer(buffers[1], np.int64)[column.offset : column.offset + len(column) + 1]
+    flat = np.frombuffer(buffers[2], np.uint8) if buffers[2] is not None and buffers[2].size else np.zeros(1, np.uint8)
     hashes: Hashes = _hash_slices(flat, ends)
     return hashes
 
@@ -63,7 +63,7 @@ def _rotated(values: Hashes, bits: int) -> Hashes:
     return (values << np.uint64(bits)) | (values >> np.uint64(64 - bits))
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def _hash_slices(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Hashes:
     out = np.empty(len(offsets) - 1, np.uint64)
     for row in range(len(out)):

@@ -34,6 +34,15 @@ _NEAREST: Final = 6
 Registers = npt.NDArray[np.uint8]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tables:
+    """By precision, from 4 on: below which linear counting is better, and the bias of an estimate."""
+
+    threshold: list[int]
+    estimate: list[list[float]]
+    bias: list[list[float]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HyperLogLog:
     """A sketch: sparse when `indexes` are given, in order, with a run for each; else dense, a run per register."""
@@ -51,9 +60,9 @@ class HyperLogLog:
         """The sketch of values by their hashes."""
         unique = np.unique(hashes)
         indexes = (unique & np.uint64((1 << _INDEX_BITS) - 1)).astype(np.int64)
-        # A hash whose bits above the index are all zero has the longest run there is.
-        above = unique >> np.uint64(precision)
-        return _settled(precision, indexes, _run_lengths(above))
+        # Six bits hold a run; the one in 2^54 hashes whose run is longer wraps around, as in Hive.
+        runs = _run_lengths(unique >> np.uint64(precision)) & np.uint8((1 << _RUN_BITS) - 1)
+        return _settled(precision, indexes, runs)
 
     @property
     def is_sparse(self) -> bool:
@@ -147,7 +156,7 @@ class HyperLogLog:
             count -= _bias(self.precision, count)
         zeros = int(np.count_nonzero(self.runs == 0))
         linear = _linear_count(size, zeros) if zeros else count
-        return linear if linear < _tables()["threshold"][self.precision - 4] else count
+        return linear if linear < _tables().threshold[self.precision - 4] else count
 
 
 def _settled(precision: int, indexes: npt.NDArray[np.int64], runs: Registers) -> HyperLogLog:
@@ -175,13 +184,13 @@ def _linear_count(size: int, zeros: int) -> int:
 
 def _bias(precision: int, count: int) -> int:
     tables = _tables()
-    estimates = np.asarray(tables["estimate"][precision - 4])
+    estimates = np.asarray(tables.estimate[precision - 4])
     nearest: dict[float, int] = {}
     for position, distance in enumerate((count - estimates) ** 2):
         # Of two entries at the same distance, Hive's map keeps the later.
         nearest[float(distance)] = position
     chosen = [nearest[distance] for distance in sorted(nearest)[:_NEAREST]]
-    biases = tables["bias"][precision - 4]
+    biases = tables.bias[precision - 4]
     total = 0.0
     for position in chosen:
         total += biases[position]
@@ -189,10 +198,9 @@ def _bias(precision: int, count: int) -> int:
 
 
 @cache
-def _tables() -> dict[str, list[list[float]]]:
+def _tables() -> _Tables:
     text = files("skipstone.hive.ndv").joinpath("bias.json").read_text("utf-8")
-    loaded: dict[str, list[list[float]]] = json.loads(text)
-    return loaded
+    return _Tables(**json.loads(text))
 
 
 def _put_varint(out: bytearray, value: int) -> None:

@@ -55,6 +55,8 @@ class Struct:
 
         def __getattr__(self, name: str) -> Any: ...
 
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
     def __init__(self, **values: Any) -> None:
         for name in self._names:
             setattr(self, name, values.pop(name, None))

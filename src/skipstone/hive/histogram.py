@@ -1,0 +1,67 @@
+"""Histograms as Hive 4 stores them: a KLL sketch of floats, 200 wide, in the bytes of Apache DataSketches.
+
+Dates and timestamps are in it as seconds, decimals as floats. A float holds 24 bits: a histogram describes a
+distribution, it bounds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import datasketches
+import numpy as np
+
+from skipstone.errors import FormatViolation
+
+WIDTH: Final = 200
+
+
+class Histogram:
+    """A distribution of values; histograms of parts merge."""
+
+    def __init__(self, sketch: Any | None = None) -> None:
+        self._sketch = sketch if sketch is not None else datasketches.kll_floats_sketch(WIDTH)
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Histogram:
+        """The histogram of values; what is not a number is left out."""
+        made = cls()
+        column = np.asarray(list(values), np.float32)
+        made._sketch.update(column[~np.isnan(column)])
+        return made
+
+    @property
+    def count(self) -> int:
+        return int(self._sketch.n)
+
+    @property
+    def low(self) -> float:
+        return float(self._sketch.get_min_value())
+
+    @property
+    def high(self) -> float:
+        return float(self._sketch.get_max_value())
+
+    def quantile(self, rank: float) -> float:
+        """The value below which a share of the values lies, about."""
+        return float(self._sketch.get_quantile(rank))
+
+    def merge(self, others: Sequence[Histogram]) -> Histogram:
+        merged = datasketches.kll_floats_sketch(WIDTH)
+        for histogram in (self, *others):
+            merged.merge(histogram._sketch)
+        return Histogram(merged)
+
+    def serialize(self) -> bytes:
+        return bytes(self._sketch.serialize())
+
+
+def parse_histogram(data: bytes | None) -> Histogram | None:
+    """The histogram in stored bytes; None if there is none."""
+    if not data:
+        return None
+    try:
+        return Histogram(datasketches.kll_floats_sketch.deserialize(data))
+    except (ValueError, RuntimeError, IndexError) as error:
+        raise FormatViolation(f"Invalid histogram of {len(data)} bytes: {error}.") from None

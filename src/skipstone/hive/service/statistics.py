@@ -1,0 +1,186 @@
+"""Calls about column statistics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from skipstone.errors import InvalidInput, NotFound
+from skipstone.hive.service.encoding import encode_partitions
+from skipstone.hive.service.reading import plain_name
+from skipstone.hive.statistics import ColumnStatistics
+from skipstone.hive.store import HiveStore
+from skipstone.hive.store.layout import ENGINE_DEFAULT
+from skipstone.hive.thrift import Struct, api
+from skipstone.hive.wire import from_wire, to_wire
+
+
+class StatisticsReadingCalls:
+    """Method names are the interface's."""
+
+    _store: HiveStore
+
+    def get_table_column_statistics(self, arguments: Struct) -> Struct:
+        database, table, column = plain_name(arguments.db_name), arguments.tbl_name, _given(arguments.col_name)
+        _require_column(self._store, database, table, column)
+        found = self._store.table_statistics(database, table, [column])
+        if not found:
+            raise NotFound(f"Cannot find statistics of column {column!r} of {database}.{table}. Compute them first.")
+        description = api.ColumnStatisticsDesc(isTblLevel=True, dbName=database, tableName=table)
+        return api.ColumnStatistics(statsDesc=description, statsObj=[to_wire(s) for s in found])  # type: ignore[no-any-return]
+
+    def get_partition_column_statistics(self, arguments: Struct) -> Struct:
+        database, table, column = plain_name(arguments.db_name), arguments.tbl_name, _given(arguments.col_name)
+        _require_column(self._store, database, table, column)
+        self._store.partition(database, table, _given(arguments.part_name))
+        found = self._store.partition_statistics(database, table, [arguments.part_name], [column])
+        if not found:
+            raise NotFound(
+                f"Cannot find statistics of column {column!r} of partition {arguments.part_name} of "
+                f"{database}.{table}. Compute them first."
+            )
+        description = api.ColumnStatisticsDesc(
+            isTblLevel=False, dbName=database, tableName=table, partName=arguments.part_name
+        )
+        objects = [to_wire(s) for s in found[arguments.part_name]]
+        return api.ColumnStatistics(statsDesc=description, statsObj=objects)  # type: ignore[no-any-return]
+
+    def get_table_statistics_req(self, arguments: Struct) -> Struct:
+        request = arguments.request
+        found = self._store.table_statistics(
+            plain_name(request.dbName), request.tblName, request.colNames, engine=request.engine or ENGINE_DEFAULT
+        )
+        return api.TableStatsResult(tableStats=[to_wire(s) for s in found])  # type: ignore[no-any-return]
+
+    def get_partitions_statistics_req(self, arguments: Struct) -> Struct:
+        request = arguments.request
+        rows = self._store.partition_rows(
+            plain_name(request.dbName),
+            request.tblName,
+            request.partNames,
+            request.colNames,
+            engine=request.engine or ENGINE_DEFAULT,
+        )
+        return api.PartitionsStatsResult(partStats=encode_partitions(rows, self._store.layout))  # type: ignore[no-any-return]
+
+    def get_aggr_stats_for(self, arguments: Struct) -> Struct:
+        request = arguments.request
+        database, table = plain_name(request.dbName), request.tblName
+        described = self._store.table(database, table)
+        columns = [column.name for wanted in request.colNames if (column := described.column(wanted)) is not None]
+        added = self._store.aggregate(
+            database, table, request.partNames, columns, engine=request.engine or ENGINE_DEFAULT
+        )
+        answer: Struct = api.AggrStats(
+            colStats=[to_wire(s) for s in added.statistics],
+            partsFound=added.partitions_found,
+            isStatsCompliant=None if added.is_complete else False,
+        )
+        return answer
+
+
+class StatisticsWritingCalls:
+    """Method names are the interface's."""
+
+    _store: HiveStore
+
+    def update_table_column_statistics(self, arguments: Struct) -> bool:
+        self._put([arguments.stats_obj], is_table=True)
+        return True
+
+    def update_partition_column_statistics(self, arguments: Struct) -> bool:
+        self._put([arguments.stats_obj], is_table=False)
+        return True
+
+    def update_table_column_statistics_req(self, arguments: Struct) -> Struct:
+        self._put(arguments.req.colStats, is_table=True, request=arguments.req)
+        return api.SetPartitionsStatsResponse(result=True)  # type: ignore[no-any-return]
+
+    def update_partition_column_statistics_req(self, arguments: Struct) -> Struct:
+        self._put(arguments.req.colStats, is_table=False, request=arguments.req)
+        return api.SetPartitionsStatsResponse(result=True)  # type: ignore[no-any-return]
+
+    def set_aggr_stats_for(self, arguments: Struct) -> bool:
+        self._put(arguments.request.colStats, is_table=None, request=arguments.request)
+        return True
+
+    def delete_table_column_statistics(self, arguments: Struct) -> bool:
+        columns = [arguments.col_name] if arguments.col_name else None
+        self._store.delete_table_statistics(
+            plain_name(arguments.db_name), arguments.tbl_name, columns, engine=arguments.engine
+        )
+        return True
+
+    def delete_partition_column_statistics(self, arguments: Struct) -> bool:
+        columns = [arguments.col_name] if arguments.col_name else None
+        self._store.delete_partition_statistics(
+            plain_name(arguments.db_name),
+            arguments.tbl_name,
+            [_given(arguments.part_name)],
+            columns,
+            engine=arguments.engine,
+        )
+        return True
+
+    def delete_column_statistics_req(self, arguments: Struct) -> bool:
+        request = arguments.req
+        database, table, columns = plain_name(request.db_name), request.tbl_name, request.col_names or None
+        if request.part_names:
+            self._store.delete_partition_statistics(database, table, request.part_names, columns, engine=request.engine)
+        elif request.tableLevel is False:
+            names = self._store.partition_names(database, table)
+            self._store.delete_partition_statistics(database, table, names, columns, engine=request.engine)
+        else:
+            self._store.delete_table_statistics(database, table, columns, engine=request.engine)
+        return True
+
+    def _put(self, sent: Iterable[Struct], *, is_table: bool | None, request: Struct | None = None) -> None:
+        """Store what was sent, each table's in one transaction; several tables in one call are refused."""
+        given = list(sent)
+        if not given:
+            return
+        levels = {one.statsDesc.isTblLevel for one in given}
+        targets = {(plain_name(one.statsDesc.dbName), one.statsDesc.tableName) for one in given}
+        if len(levels) > 1 or len(targets) > 1:
+            raise InvalidInput("Invalid statistics: expected those of one table, and of one level, in a call.")
+        if is_table is not None and levels != {is_table}:
+            level = "a table" if is_table else "a partition"
+            raise InvalidInput(f"Invalid statistics: expected those of {level}, got isTblLevel={not is_table}.")
+        (database, table), is_table_level = targets.pop(), levels.pop()
+        options: dict[str, Any] = {
+            "now": given[0].statsDesc.lastAnalyzed or int(time.time()),
+            "engine": (request.engine if request is not None else None) or given[0].engine or ENGINE_DEFAULT,
+            "is_merged": bool(request is not None and request.needMerge),
+        }
+        if is_table_level:
+            found = [statistics for one in given for statistics in _statistics(one)]
+            self._store.put_table_statistics(database, table, found, **options)
+            return
+        by_partition: dict[str, list[ColumnStatistics]] = {}
+        for one in given:
+            name = one.statsDesc.partName
+            if not name:
+                raise InvalidInput("Invalid statistics of a partition: expected its name in statsDesc, got none.")
+            by_partition.setdefault(name, []).extend(_statistics(one))
+        self._store.put_partition_statistics(database, table, by_partition, **options)
+
+
+def _statistics(sent: Struct) -> list[ColumnStatistics]:
+    if not sent.statsObj:
+        raise InvalidInput("Invalid statistics: expected at least one column, got none.")
+    return [from_wire(obj) for obj in sent.statsObj]
+
+
+def _given(name: str | None) -> str:
+    if not name:
+        raise api.InvalidInputException(
+            message="Invalid request: expected the name of a column or partition, got none."
+        )
+    return name
+
+
+def _require_column(store: HiveStore, database: str, table: str, column: str) -> None:
+    if store.table(database, table).column(column) is None:
+        known = ", ".join(c.name for c in store.table(database, table).columns)
+        raise NotFound(f"Cannot find column {column!r} in {database}.{table}. Columns: {known}.")

@@ -1,0 +1,209 @@
+"""What Hive knows of one column, of a table or of one partition.
+
+Lows and highs are whole numbers (days for dates, seconds for timestamps), floats or decimals, None when there is none.
+A timestamp's high lies up to a second below the true one, and a null counts as a text of length 0: Hive's values
+describe, they never prove, so nothing here may skip a zone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Final, TypeAlias, TypeVar
+
+from skipstone.errors import InvalidInput
+from skipstone.hive.ndv import HyperLogLog, merge_bit_vectors, parse_bit_vector
+from skipstone.hive.types import Kind, fits, kind_of
+
+Bound: TypeAlias = int | float | Decimal
+_Number = TypeVar("_Number", int, float)
+
+_LONG_MAX: Final = (1 << 63) - 1
+BOUNDED: Final = frozenset({Kind.LONG, Kind.DOUBLE, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
+COUNTED: Final = BOUNDED | {Kind.STRING}
+MEASURED: Final = frozenset({Kind.STRING, Kind.BINARY})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnStatistics:
+    """One column's statistics, of the kind that its type has."""
+
+    column: str
+    type: str
+    kind: Kind
+    num_nulls: int
+    num_distincts: int | None = None
+    low: Bound | None = None
+    high: Bound | None = None
+    avg_length: float | None = None
+    max_length: int | None = None
+    num_trues: int | None = None
+    num_falses: int | None = None
+    bit_vector: bytes | None = None
+    histogram: bytes | None = None
+
+    def checked(self) -> ColumnStatistics:
+        """These statistics, if they make sense for the column's type; else InvalidInput."""
+        where = f"Invalid statistics of column {self.column!r}"
+        if kind_of(self.type) is None:
+            raise InvalidInput(f"{where}: expected a type that has statistics, got {self.type}.")
+        if not fits(self.kind, self.type):
+            raise InvalidInput(f"{where}: expected statistics for {self.type}, got {self.kind.value}.")
+        for name in ("num_nulls", "num_distincts", "max_length", "num_trues", "num_falses"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= _LONG_MAX:
+                raise InvalidInput(f"{where}: expected a count for {name}, got {value}.")
+        if self.avg_length is not None and not 0 <= self.avg_length < math.inf:
+            raise InvalidInput(f"{where}: expected an average length of 0 or more, got {self.avg_length}.")
+        self._check_bounds(where)
+        parse_bit_vector(self.bit_vector)
+        return self
+
+    def _check_bounds(self, where: str) -> None:
+        for value in (self.low, self.high):
+            if isinstance(value, float | Decimal) and not math.isfinite(value):
+                raise InvalidInput(f"{where}: expected finite lows and highs, got {value}.")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise InvalidInput(f"{where}: expected low <= high, got {self.low} and {self.high}.")
+
+
+def merge_statistics(parts: Iterable[ColumnStatistics], *, is_complete: bool = True) -> ColumnStatistics:
+    """One column's statistics over several partitions, or of old and new rows.
+
+    Counts, lows, highs and the longest length are exact if the parts are. The number of distinct values comes from the
+    bit vectors if all parts have one, else it is the largest of the parts; so is the average length, because Hive's
+    parts do not say how many rows they had. Where parts are missing (not `is_complete`) lows and highs are not known.
+    """
+    known = list(parts)
+    first = known[0]
+    if any(part.kind is not first.kind for part in known):
+        kinds = ", ".join(sorted({part.kind.value for part in known}))
+        raise InvalidInput(f"Cannot merge statistics of column {first.column!r}: expected one kind, got {kinds}.")
+    vector = merge_bit_vectors(parse_bit_vector(part.bit_vector) for part in known)
+    merged = replace(
+        first,
+        num_nulls=sum(part.num_nulls for part in known),
+        num_distincts=vector.estimate() if vector is not None else _largest(part.num_distincts for part in known),
+        low=min((part.low for part in known if part.low is not None), default=None),
+        high=max((part.high for part in known if part.high is not None), default=None),
+        avg_length=_largest(part.avg_length for part in known),
+        max_length=_largest(part.max_length for part in known),
+        num_trues=_total(part.num_trues for part in known),
+        num_falses=_total(part.num_falses for part in known),
+        bit_vector=vector.serialize() if vector is not None else None,
+        histogram=first.histogram if len(known) == 1 else None,
+    )
+    return merged if is_complete else without_bounds(merged)
+
+
+def without_bounds(statistics: ColumnStatistics) -> ColumnStatistics:
+    """The statistics without what rows that were not looked at could break."""
+    return replace(statistics, low=None, high=None, histogram=None)
+
+
+def updated(
+    statistics: ColumnStatistics | None, column: str, type: str, changes: Mapping[str, str]
+) -> ColumnStatistics:
+    """Statistics with some values set by their Hive names, as ALTER TABLE ... UPDATE STATISTICS does."""
+    kind = kind_of(type)
+    if kind is None:
+        raise InvalidInput(f"Cannot set statistics of column {column!r}: its type {type} has none.")
+    base = statistics or ColumnStatistics(column=column, type=type, kind=kind, num_nulls=0)
+    allowed = _settable(base.kind)
+    values: dict[str, object] = {}
+    for key, text in changes.items():
+        name = next((n for n in allowed if n.lower() == key.lower()), None)
+        if name is None:
+            raise InvalidInput(
+                f"Cannot set statistic {key!r} of column {column!r}: expected one of {', '.join(allowed)} for {type}."
+            )
+        values[_FIELDS[name]] = _value(base.kind, name, text, column)
+    if "num_distincts" in values:
+        # The sketch would contradict the number that was set.
+        values["bit_vector"] = None
+    return replace(base, **_defaults(base, values)).checked()  # type: ignore[arg-type]
+
+
+def _settable(kind: Kind) -> list[str]:
+    names = ["numNulls"]
+    if kind in COUNTED:
+        names.append("numDVs")
+    if kind in BOUNDED:
+        names += ["lowValue", "highValue"]
+    if kind in MEASURED:
+        names += ["avgColLen", "maxColLen"]
+    return [*names, "numTrues", "numFalses"] if kind is Kind.BOOLEAN else names
+
+
+def _defaults(base: ColumnStatistics, values: dict[str, object]) -> dict[str, object]:
+    """What a kind must have on the wire and nobody has said is 0, as in Hive."""
+    needed = {"num_distincts": base.kind in COUNTED, "avg_length": base.kind in MEASURED}
+    needed |= {"max_length": base.kind in MEASURED}
+    needed |= {"num_trues": base.kind is Kind.BOOLEAN, "num_falses": base.kind is Kind.BOOLEAN}
+    missing = {name: 0 for name, is_needed in needed.items() if is_needed and getattr(base, name) is None}
+    return {**missing, **values}
+
+
+_FIELDS: Final = {
+    "numNulls": "num_nulls",
+    "numDVs": "num_distincts",
+    "lowValue": "low",
+    "highValue": "high",
+    "avgColLen": "avg_length",
+    "maxColLen": "max_length",
+    "numTrues": "num_trues",
+    "numFalses": "num_falses",
+}
+
+
+def _value(kind: Kind, name: str, text: str, column: str) -> Bound:
+    try:
+        if name == "avgColLen":
+            return float(text)
+        if name not in ("lowValue", "highValue"):
+            return int(text)
+        return parse_bound(kind, text)
+    except (ValueError, InvalidOperation, OverflowError):
+        raise InvalidInput(
+            f"Cannot set {name} of column {column!r}: expected a value of its type, got {text!r}."
+        ) from None
+
+
+def parse_bound(kind: Kind, text: str) -> Bound:
+    """A low or high from text: dates and timestamps as such, or as the number that is stored."""
+    match kind:
+        case Kind.DOUBLE:
+            return float(text)
+        case Kind.DECIMAL:
+            return Decimal(text)
+        case Kind.DATE if "-" in text.lstrip("-"):
+            return (date.fromisoformat(text) - date(1970, 1, 1)).days
+        case Kind.TIMESTAMP if "-" in text.lstrip("-"):
+            moment = datetime.fromisoformat(text)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return math.floor(moment.timestamp())
+        case _:
+            return int(text)
+
+
+def all_null(column: str, type: str, num_nulls: int) -> ColumnStatistics:
+    """The statistics of a column without a single value, in the form that Hive gives them."""
+    kind = kind_of(type)
+    if kind is None:
+        raise InvalidInput(f"Cannot describe column {column!r}: its type {type} has no statistics.")
+    base = ColumnStatistics(column=column, type=type, kind=kind, num_nulls=num_nulls)
+    vector = HyperLogLog.empty().serialize() if kind in COUNTED else None
+    filled = replace(base, bit_vector=vector, **_defaults(base, {}))  # type: ignore[arg-type]
+    return replace(filled, num_distincts=1) if kind in COUNTED and num_nulls else filled
+
+
+def _largest(values: Iterable[_Number | None]) -> _Number | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _total(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,120 @@
+"""Partitions in the store."""
+
+# ruff: noqa: SIM300 -- a column in capitals is no constant
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from skipstone.catalog.database import Database
+from skipstone.errors import AlreadyExists, InvalidInput
+from skipstone.hive.objects import HivePartition, Storage
+from skipstone.hive.partition_names import parse_partition_name, partition_name
+from skipstone.hive.store.layout import Tables
+from skipstone.hive.store.lookups import (
+    TableRow,
+    parameters,
+    partition_id,
+    partition_ids,
+    put_parameters,
+    table_row,
+)
+from skipstone.hive.store.tables import insert_storage, load_table, read_storage
+
+CHUNK = 500
+
+
+class PartitionRows:
+    """The part of the store that keeps partitions."""
+
+    _database: Database
+    _tables: Tables
+
+    def partition_names(self, database: str, table: str) -> list[str]:
+        with self._database.reading() as connection:
+            row = table_row(connection, self._tables, database, table)
+            return sorted(partition_ids(connection, self._tables, row))
+
+    def partition(self, database: str, table: str, name: str) -> HivePartition:
+        with self._database.reading() as connection:
+            row = table_row(connection, self._tables, database, table)
+            return self._load(connection, partition_id(connection, self._tables, row, name))
+
+    def partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[HivePartition]:
+        """The partitions of these names that there are, or all of them."""
+        with self._database.reading() as connection:
+            row = table_row(connection, self._tables, database, table)
+            known = partition_ids(connection, self._tables, row)
+            wanted = sorted(known) if names is None else [name for name in names if name in known]
+            return [self._load(connection, known[name]) for name in wanted]
+
+    def add_partitions(self, database: str, table: str, partitions: Iterable[HivePartition]) -> None:
+        """Add partitions, all or none."""
+        try:
+            with self._database.writing(f"Cannot add partitions to {database}.{table}") as connection:
+                row = table_row(connection, self._tables, database, table)
+                keys = [key.name for key in load_table(connection, self._tables, row).partition_keys]
+                if not keys:
+                    raise InvalidInput(f"Cannot add partitions to {database}.{table}: the table has no partition keys.")
+                for partition in partitions:
+                    self._insert(connection, row, keys, partition)
+        except sa.exc.IntegrityError:
+            raise AlreadyExists(f"Cannot add partitions to {database}.{table}: one of them is there already.") from None
+
+    def add_partition_names(self, database: str, table: str, names: Iterable[str]) -> None:
+        """Add partitions that have nothing but a name; those that are there stay as they are."""
+        with self._database.writing(f"Cannot add partitions to {database}.{table}") as connection:
+            row = table_row(connection, self._tables, database, table)
+            known = partition_ids(connection, self._tables, row)
+            rows = [
+                {"TBL_ID": row.table_id, "PART_NAME": name, "CREATE_TIME": 0} for name in names if name not in known
+            ]
+            if rows:
+                connection.execute(sa.insert(self._tables.partitions), rows)
+
+    def alter_partition(self, database: str, table: str, partition: HivePartition) -> None:
+        """Make a partition's parameters and storage what `partition` says."""
+        with self._database.writing(f"Cannot change a partition of {database}.{table}") as connection:
+            row = table_row(connection, self._tables, database, table)
+            keys = [key.name for key in load_table(connection, self._tables, row).partition_keys]
+            part_id = partition_id(connection, self._tables, row, partition_name(keys, partition.values))
+            put_parameters(connection, self._tables.partition_parameters, part_id, partition.parameters)
+            if partition.storage != Storage():
+                storage_id = insert_storage(connection, self._tables, partition.storage)
+                parts = self._tables.partitions
+                connection.execute(sa.update(parts).where(parts.c.PART_ID == part_id).values(SD_ID=storage_id))
+
+    def drop_partitions(self, database: str, table: str, names: Iterable[str]) -> None:
+        """Forget partitions with their statistics, all or none."""
+        parts = self._tables.partitions
+        with self._database.writing(f"Cannot drop partitions of {database}.{table}") as connection:
+            row = table_row(connection, self._tables, database, table)
+            ids = [partition_id(connection, self._tables, row, name) for name in names]
+            for start in range(0, len(ids), CHUNK):
+                connection.execute(sa.delete(parts).where(parts.c.PART_ID.in_(ids[start : start + CHUNK])))
+
+    def _insert(self, connection: sa.Connection, row: TableRow, keys: list[str], partition: HivePartition) -> None:
+        has_storage = partition.storage != Storage()
+        storage_id = insert_storage(connection, self._tables, partition.storage) if has_storage else None
+        made = connection.execute(
+            sa.insert(self._tables.partitions).values(
+                TBL_ID=row.table_id,
+                SD_ID=storage_id,
+                PART_NAME=partition_name(keys, partition.values),
+                CREATE_TIME=partition.create_time,
+            )
+        )
+        part_id: Any = made.inserted_primary_key[0]  # type: ignore[index]
+        put_parameters(connection, self._tables.partition_parameters, part_id, partition.parameters)
+
+    def _load(self, connection: sa.Connection, part_id: int) -> HivePartition:
+        parts = self._tables.partitions
+        found = connection.execute(sa.select(parts).where(parts.c.PART_ID == part_id)).mappings().one()
+        return HivePartition(
+            values=tuple(parse_partition_name(found["PART_NAME"]).values()),
+            parameters=parameters(connection, self._tables.partition_parameters, part_id),
+            storage=read_storage(connection, self._tables, found["SD_ID"]),
+            create_time=found["CREATE_TIME"],
+        )

@@ -1,0 +1,177 @@
+"""The contract of catalogs, asked of the Hive catalog over our own metastore service.
+
+What a metastore has no notion of (namespaces in namespaces, names that differ in case only) is not asked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.contract import test_catalog as contract
+
+from skipstone.catalog import Catalog
+from skipstone.errors import CommitOutcomeUnknown, CommitRejected, InvalidInput, NotFound
+from skipstone.hive.catalog import HiveCatalog
+from skipstone.hive.client import HiveClient
+from skipstone.hive.service import HiveServer, HiveService, ServerSettings
+from skipstone.hive.store import HiveStore
+from skipstone.hive.thrift import api
+from skipstone.storage import LocalStorage
+from skipstone.storage.faulty import FaultyStorage
+
+LAWS: list[Callable[[Any], None]] = [
+    contract.test_it_keeps_the_protocol,
+    contract.test_a_created_table_is_loaded_and_listed,
+    contract.test_a_published_change_is_the_current_metadata,
+    contract.test_a_loaded_table_is_what_the_file_says,
+    contract.test_a_change_of_an_old_state_is_rejected_and_leaves_no_file,
+    contract.test_a_change_of_a_dropped_table_is_rejected,
+    contract.test_a_change_after_drop_and_create_is_rejected,
+    contract.test_a_change_of_a_table_that_was_replaced_under_its_name_is_rejected,
+    contract.test_a_table_recreated_under_a_name_is_loaded_anew,
+    contract.test_a_name_is_taken_once,
+    contract.test_another_tables_metadata_is_refused,
+    contract.test_a_table_in_no_namespace_is_refused,
+    contract.test_a_missing_table_is_not_found_and_the_others_are_named,
+    contract.test_metadata_that_is_gone_is_not_found_by_table_and_path,
+    contract.test_gzip_metadata_has_gz_in_its_name,
+    contract.test_a_dropped_table_is_gone,
+    contract.test_a_namespace_is_made_once,
+    contract.test_a_missing_namespace_is_not_found,
+    contract.test_a_key_both_set_and_removed_is_refused,
+    contract.test_a_renamed_table_keeps_its_files,
+    contract.test_a_rename_needs_a_table_and_a_free_name_and_a_namespace,
+    contract.test_a_registered_table_is_the_same_table,
+    contract.test_of_many_threads_each_commit_is_one_step,
+    contract.test_of_many_creators_one_wins,
+]
+
+
+@pytest.fixture
+def service() -> HiveService:
+    return HiveService(HiveStore("sqlite://"), allow_writes=True)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, service: HiveService) -> Iterator[HiveCatalog]:
+    """An empty catalog with the namespace `db`."""
+    storage = FaultyStorage(LocalStorage(is_durable=False))
+    with HiveServer(service, ServerSettings(port=0)) as server:
+        made = HiveCatalog(f"thrift://127.0.0.1:{server.port}", warehouse=str(tmp_path / "lake"), storage=storage)
+        made.create_namespace(("db",))
+        yield made
+        made.close()
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__.removeprefix("test_"))
+def test_law(catalog: Catalog, law: Callable[[Any], None]) -> None:
+    law(catalog)
+
+
+@pytest.mark.parametrize(
+    "identifier", [("t",), (), ("db", ""), ("", "t"), ("a.b", "t"), ("db", "x\n"), ("a", "b", "t")]
+)
+def test_a_name_that_a_metastore_cannot_hold_is_refused(catalog: Catalog, identifier: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidInput):
+        catalog.load(identifier)
+
+
+def test_namespace_properties_are_set_changed_and_removed(catalog: Catalog) -> None:
+    catalog.create_namespace(("p",), {"owner": "me", "comment": "ä", "location": "/far/p"})
+    assert catalog.namespace_properties(("p",)) == {"owner": "me", "comment": "ä", "location": "/far/p"}
+    catalog.update_namespace_properties(("p",), {"owner": "you", "new": ""}, ["comment", "never there"])
+    assert catalog.namespace_properties(("p",)) == {"owner": "you", "new": "", "location": "/far/p"}
+    assert catalog.default_location(("p", "t")) == "/far/p/t"
+
+
+def test_an_entry_is_what_other_engines_expect(catalog: HiveCatalog) -> None:
+    first = contract.created(catalog)
+    second = catalog.publish(("db", "t"), first, contract.changed(first.metadata, a="1"))
+    with HiveClient(catalog._client.uri) as client:
+        entry = client.call("get_table", dbname="db", tbl_name="t")
+    assert entry.tableType == "EXTERNAL_TABLE"
+    assert entry.parameters["EXTERNAL"] == "TRUE"
+    assert entry.parameters["table_type"] == "ICEBERG"
+    assert entry.parameters["metadata_location"] == second.metadata_location
+    assert entry.parameters["previous_metadata_location"] == first.metadata_location
+    assert entry.parameters["a"] == "1"
+    assert [column.name for column in entry.sd.cols] == [f.name for f in second.metadata.current_schema.fields]
+
+
+def test_a_commit_leaves_no_statistics_marked_as_accurate(catalog: HiveCatalog, service: HiveService) -> None:
+    first = contract.created(catalog)
+    table = service._store.table("db", "t")
+    marked = {**table.parameters, "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
+    service._store.alter_table("db", "t", contract.replace(table, parameters=marked))
+    catalog.publish(("db", "t"), first, contract.changed(first.metadata, a="1"))
+    assert "COLUMN_STATS_ACCURATE" not in service._store.table("db", "t").parameters
+
+
+def test_a_table_of_another_kind_is_not_loaded_and_not_listed(catalog: HiveCatalog) -> None:
+    with HiveClient(catalog._client.uri) as client:
+        client.call("create_table", tbl=api.Table(tableName="plain", dbName="db", tableType="MANAGED_TABLE"))
+    assert catalog.list_tables(("db",)) == []
+    with pytest.raises(NotFound, match="expected an Iceberg table"):
+        catalog.load(("db", "plain"))
+
+
+def test_without_locks_the_metastore_decides_who_was_first(catalog: HiveCatalog) -> None:
+    contract.created(catalog, count="0")
+    unlocked = HiveCatalog(
+        catalog._client.uri, warehouse=catalog.warehouse, storage=LocalStorage(is_durable=False), uses_locks=False
+    )
+    threads = [threading.Thread(target=contract._count_up, args=(unlocked, 8)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert unlocked.load(("db", "t")).metadata.properties["count"] == "24"
+    unlocked.close()
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_an_answer_that_is_lost_is_settled_by_looking(
+    catalog: HiveCatalog, monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    first = contract.created(catalog)
+    call = HiveClient.call
+
+    def losing(self: HiveClient, name: str, /, **arguments: Any) -> Any:
+        if name == "alter_table_with_environment_context":
+            if is_done:
+                call(self, name, **arguments)
+            raise ConnectionError("lost")
+        return call(self, name, **arguments)
+
+    monkeypatch.setattr(HiveClient, "call", losing)
+    wanted = contract.changed(first.metadata, a="1")
+    if is_done:
+        assert catalog.publish(("db", "t"), first, wanted).metadata == wanted
+        return
+    with pytest.raises(CommitOutcomeUnknown, match="the new files are kept"):
+        catalog.publish(("db", "t"), first, wanted)
+    assert catalog.load(("db", "t")) == first
+
+
+def test_a_metastore_that_is_gone_is_a_clear_error(catalog: HiveCatalog, tmp_path: Path) -> None:
+    gone = HiveCatalog("thrift://127.0.0.1:1", warehouse=str(tmp_path), storage=LocalStorage())
+    with pytest.raises(ConnectionError, match=r"Cannot connect to the metastore thrift://127\.0\.0\.1:1"):
+        gone.load(("db", "t"))
+    with pytest.raises(InvalidInput, match="expected thrift://host:port"):
+        HiveClient("http://x")
+
+
+def test_a_lock_that_another_holds_is_waited_for_and_then_refused(
+    catalog: HiveCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = contract.created(catalog)
+    monkeypatch.setattr("skipstone.hive.catalog._LOCK_SECONDS_MAX", 0.1)
+    other = HiveCatalog(catalog._client.uri, warehouse=catalog.warehouse, storage=catalog.storage)
+    with other._locked(("db", "t")), pytest.raises(CommitRejected, match="expected a lock within"):
+        catalog.publish(("db", "t"), first, contract.changed(first.metadata, a="1"))
+    assert catalog.publish(("db", "t"), first, contract.changed(first.metadata, a="1")).metadata.properties["a"] == "1"
+    other.close()

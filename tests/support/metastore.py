@@ -1,0 +1,136 @@
+"""A real Hive metastore and a real Hive client, both from the jars that PySpark ships.
+
+The metastore is a process of its own with a Derby database in a temporary directory. The client is Hive's own
+HiveMetaStoreClient, called through PySpark's gateway.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import pyspark
+from pyspark.sql import SparkSession
+from tests.support.spark import jvm_class
+
+_CLASS: Final = "org.apache.hadoop.hive.metastore.HiveMetaStore"
+_OPENS: Final = ("java.lang", "java.net", "java.util", "java.nio", "java.util.concurrent", "java.io", "sun.nio.ch")
+_LOG4J: Final = """status = error
+rootLogger.level = error
+rootLogger.appenderRef.c.ref = c
+appender.c.type = Console
+appender.c.name = c
+appender.c.target = SYSTEM_ERR
+appender.c.layout.type = PatternLayout
+appender.c.layout.pattern = %m%n
+"""
+_START_SECONDS_MAX: Final = 120
+
+
+class Metastore:
+    """A running Hive metastore."""
+
+    def __init__(self, *, heap: str = "512m") -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="skipstone-metastore-"))
+        self.port = free_port()
+        (self.home / "log4j2.properties").write_text(_LOG4J)
+        self._process = subprocess.Popen(
+            self._command(heap),
+            cwd=self.home,
+            stdout=(self.home / "out").open("wb"),
+            stderr=(self.home / "err").open("wb"),
+            start_new_session=True,
+        )
+        self._await()
+
+    @property
+    def uri(self) -> str:
+        return f"thrift://127.0.0.1:{self.port}"
+
+    @property
+    def warehouse(self) -> str:
+        return str(self.home / "warehouse")
+
+    def stop(self) -> None:
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def _command(self, heap: str) -> list[str]:
+        jars = Path(pyspark.__file__).parent / "jars"
+        settings = {
+            "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={self.home}/db;create=true",
+            "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
+            "datanucleus.schema.autoCreateAll": "true",
+            "hive.metastore.schema.verification": "false",
+            "hive.metastore.warehouse.dir": self.warehouse,
+            "hive.metastore.event.db.notification.api.auth": "false",
+            "hive.async.log.enabled": "false",
+            "hive.support.concurrency": "true",
+            "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
+        }
+        return [
+            "java",
+            f"-Xmx{heap}",
+            "-Dlog4j2.contextSelector=org.apache.logging.log4j.core.selector.ClassLoaderContextSelector",
+            f"-Dlog4j2.configurationFile={self.home}/log4j2.properties",
+            f"-Dderby.system.home={self.home}",
+            *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENS),
+            "-cp",
+            f"{jars}/*",
+            _CLASS,
+            "-p",
+            str(self.port),
+            *(part for key, value in settings.items() for part in ("--hiveconf", f"{key}={value}")),
+        ]
+
+    def _await(self) -> None:
+        until = time.monotonic() + _START_SECONDS_MAX
+        while time.monotonic() < until:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            if self._process.poll() is not None:
+                break
+            time.sleep(0.1)
+        text = (self.home / "err").read_text(errors="replace") + (self.home / "out").read_text(errors="replace")
+        raise RuntimeError(f"The metastore did not start: {text[-3000:]}")
+
+
+class JavaClient:
+    """Hive's own client, connected to a metastore: the real one or ours."""
+
+    def __init__(self, spark: SparkSession, port: int) -> None:
+        self._spark = spark
+        conf = jvm_class(spark, "org.apache.hadoop.hive.conf.HiveConf")()
+        conf.set("hive.metastore.uris", f"thrift://127.0.0.1:{port}")
+        conf.set("hive.metastore.client.socket.timeout", "60s")
+        conf.set("hive.metastore.connect.retries", "1")
+        conf.set("hive.metastore.failure.retries", "0")
+        self.client: Any = jvm_class(spark, "org.apache.hadoop.hive.metastore.HiveMetaStoreClient")(conf)
+
+    def api(self, name: str) -> Any:
+        """A class of Hive's interface."""
+        return jvm_class(self._spark, f"org.apache.hadoop.hive.metastore.api.{name}")
+
+    def list(self, *values: Any) -> Any:
+        made = jvm_class(self._spark, "java.util.ArrayList")()
+        for value in values:
+            made.add(value)
+        return made
+
+    def close(self) -> None:
+        self.client.close()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
