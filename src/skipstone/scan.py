@@ -36,7 +36,7 @@ from skipstone.plan.scan import count_by_index
 from skipstone.plan.sort_keys import sort_keys
 from skipstone.plan.topk import plan_top
 from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind
-from skipstone.predicate.nodes import and_
+from skipstone.predicate.nodes import Compare, Op, Ref, and_
 from skipstone.read import read_plan
 from skipstone.read.aggregates import Aggregated, aggregate_plan
 from skipstone.read.top_rows import TopRows, read_top
@@ -221,13 +221,19 @@ class Scan:
         plan = self._plan_all(facts_of=[a.column.field_id for a in wanted if a.column is not None])
         return aggregate_plan(plan, self.storage, aggregates=wanted, group_by=groups, threads=self.threads)
 
-    def for_join(self, on: str | Sequence[str], keys: Any) -> Scan:
+    def for_join(self, on: str | Sequence[str], keys: Any = None, *, between: tuple[Any, Any] | None = None) -> Scan:
         """The same scan without files, and mostly without rows, that cannot join with the keys of a build side.
 
-        `keys` is an Arrow array or a sequence of values, or for several columns an Arrow table with a column for each.
-        No row that joins is left out; rows without a partner may be there when the keys are many.
+        `keys` is an Arrow array or a sequence of values, or for several columns an Arrow table with a column for each;
+        of one column it may be enough to know that its keys lie `between` two values. No row that joins is left out;
+        rows without a partner may be there when the keys are many.
         """
         names = [on] if isinstance(on, str) else list(on)
+        if (keys is None) == (between is None) or (between is not None and len(names) != 1):
+            raise InvalidInput(f"Cannot join {self.name}: expected keys, or for one column what they lie between.")
+        if between is not None:
+            low, high = (Compare(op, Ref(names[0]), v) for op, v in zip((Op.GE, Op.LE), between, strict=True))
+            return Scan(**{**self._arguments(), "filter": and_(as_predicate(self.filter), low, high)})
         columns = [
             column_named(n, self.schema, what="join on", table=self.name, case_sensitive=self.case_sensitive)
             for n in names

@@ -61,7 +61,7 @@ def test_ranges_meet_the_files_that_share_a_value_and_hold_enough_rows(
     files: list[tuple[int, int, int]], share: float
 ) -> None:
     sweep, points = swept(files)
-    first, last = sweep.ranges(share)
+    first, last = sweep.ranges(share, sweep.mass())
     met = sweep.met(first, last)
     for a, b, count in zip(first, last, met):
         assert a <= b

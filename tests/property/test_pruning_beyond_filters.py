@@ -271,3 +271,34 @@ def test_no_row_that_joins_is_pruned(
     assert as_counter(found) <= as_counter(filter(FILTERS[sql], rows))
     if few and len(on) == 1:
         assert as_counter(found) == as_counter(joining)
+
+
+ASKED_FILTERS = [
+    "n > 0 AND s = 'a'",
+    "d > 1",
+    "d < 0 AND p = 'x'",
+    "n = 1 OR s = 'b'",
+    "s LIKE '%a' AND m IS NULL",
+    "n = 3",
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(made=tables, sql=st.sampled_from(ASKED_FILTERS), order=st.sampled_from(list(FloatOrder)))
+def test_explanations_account_for_every_zone(made: Any, sql: str, order: FloatOrder) -> None:
+    table, _ = made
+    scan = table.scan(sql, float_order=order)
+    found = scan.explanation()
+    assert found.files == len(scan.plan())
+    for level in found.levels:
+        assert level.report.kept + level.report.skipped == level.report.zones_in
+        for part in level.parts:
+            assert part.skipped_alone <= part.skipped <= level.report.skipped
+            decided = part.skipped + part.proven
+            undecided = level.report.zones_in - decided
+            if len(part.columns) == 1:
+                assert sum(part.reasons.values()) == undecided
+            else:
+                assert sum(part.reasons.values()) >= undecided
+    if found.levels:
+        assert found.levels[-1].report.kept == found.files

@@ -117,8 +117,9 @@ def _health(plan: ScanPlan, column: Column, range_share: float) -> ColumnHealth:
     rows = _rows(plan)
     unknown = ~has_bounds & ~nothing
     sweep = _sweep(between, has_bounds, rows)
-    point, point_rows, deepest = _point(sweep)
-    ranged, ranged_rows = _range(sweep, range_share)
+    weights = _weights(sweep)
+    point, point_rows, deepest = _point(sweep, weights)
+    ranged, ranged_rows = _range(sweep, weights, range_share)
     always, always_rows, total = int(unknown.sum()), int(rows[unknown].sum()), max(int(rows.sum()), 1)
     distinct, basis = distinct_values(plan, column, sweep)
     return ColumnHealth(
@@ -164,20 +165,19 @@ def _long(side: Any) -> Any:
     return side.cast(pa.large_binary()) if pa.types.is_string(side.type) or pa.types.is_binary(side.type) else side
 
 
-def _point(sweep: Sweep) -> tuple[float, float, int]:
+def _point(sweep: Sweep, weights: Any) -> tuple[float, float, int]:
     """Files, and rows, that a query for one value meets, and the most files at a point."""
     if sweep.num_cells == 0:
         return 0.0, 0.0, 0
-    depths, weights = sweep.depths(), _weights(sweep)
+    depths = sweep.depths()
     average = float(np.average(depths, weights=weights))
     return average, float(np.average(sweep.depths(sweep.rows), weights=weights)), int(depths.max())
 
 
-def _range(sweep: Sweep, share: float) -> tuple[float, float]:
+def _range(sweep: Sweep, weights: Any, share: float) -> tuple[float, float]:
     if sweep.num_cells == 0:
         return 0.0, 0.0
-    first, last = sweep.ranges(share)
-    weights = _weights(sweep)
+    first, last = sweep.ranges(share, weights)
     files = float(np.average(sweep.met(first, last), weights=weights))
     return files, float(np.average(sweep.met(first, last, sweep.rows), weights=weights))
 

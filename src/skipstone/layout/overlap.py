@@ -74,12 +74,13 @@ class Sweep:
         upto = np.concatenate([[0.0], np.cumsum(self.widths)])
         density = self.rows / (upto[self.high + 1] - upto[self.low])
         # Sums of many densities leave a little behind where none is left.
-        mass: Floats = np.maximum(self.widths * self.depths(density), 0.0) * (self.depths() > 0)
+        mass: Floats = np.maximum(self.widths * self.depths(density), 0.0)
+        mass[self.depths() == 0] = 0.0
         return mass
 
-    def ranges(self, share: float) -> tuple[Longs, Longs]:
-        """Ranges that begin at each cell and hold a share of the rows, fewer at the end."""
-        upto = np.cumsum(self.mass())
+    def ranges(self, share: float, mass: Floats) -> tuple[Longs, Longs]:
+        """Ranges that begin at each cell and hold a share of the mass, less at the end."""
+        upto = np.cumsum(mass)
         first = np.arange(self.num_cells)
         wanted = np.concatenate([[0.0], upto[:-1]]) + share * upto[-1]
         last = np.minimum(np.searchsorted(upto, wanted), self.num_cells - 1)

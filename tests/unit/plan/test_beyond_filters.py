@@ -199,6 +199,12 @@ def test_no_keys_read_nothing(table: Any) -> None:
     assert len(table.scan().for_join("n", pa.array([], pa.int64())).plan()) == 0
 
 
+def test_a_range_of_keys_is_enough(table: Any) -> None:
+    scan = table.scan("p = 'x'").for_join("n", between=(25, 44))
+    assert sorted(scan.to_arrow().column("n").to_pylist()) == [25, 26, 27, 28, 29, 40, 41, 42, 43, 44]
+    assert len(scan.plan()) == 2
+
+
 # -- bad input
 
 BAD: list[tuple[Any, type[Exception], str]] = [
@@ -218,6 +224,8 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     (lambda s: s.for_join(["n", "p"], [1]), InvalidInput, "expected an Arrow table of keys"),
     (lambda s: s.for_join("x", [1]), NotFound, "Columns: "),
     (lambda s: s.for_join("n", [1, "a"]), InvalidInput, "expected keys of one type"),
+    (lambda s: s.for_join("n"), InvalidInput, "expected keys, or for one column"),
+    (lambda s: s.for_join(["n", "p"], between=(1, 2)), InvalidInput, "expected keys, or for one column"),
 ]
 
 
