@@ -12,8 +12,19 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def asks_for_spark(page: Path) -> bool:
+    return any("skipstone.spark" in block[1] for block in BLOCK.finditer(page.read_text()))
+
+
+CASES = [pytest.param(p, marks=[pytest.mark.spark] if asks_for_spark(p) else [], id=p.name) for p in PAGES]
+
+
+@pytest.mark.parametrize("page", CASES)
+def test_code_blocks_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    if asks_for_spark(page):
+        request.getfixturevalue("iceberg_java")  # the one session of this process
     monkeypatch.chdir(tmp_path)
     text = page.read_text()
     blocks = list(BLOCK.finditer(text))
