@@ -52,7 +52,7 @@ def test_stars_take_every_column() -> None:
         ("using s when matched then delete", "expected ON, got 'matched'"),
         ("using s on t.id = s.id when matched then update set n = 1, n = 2", "n is set twice"),
         ("using s on t.id = s.id when not matched then insert (id, n) values (1)", "as many values as columns"),
-        ("using s on t.id = s.id when matched then delete when matched then update set n = 1", "only the last WHEN MATCHED"),
+        ("using s on t.id = s.id when matched then delete when matched then delete", "only the last WHEN MATCHED"),
         ("using s on t.id = s.id when not matched then insert (nope) values (1)", "unknown column 'nope'"),
     ],
 )  # fmt: skip
