@@ -37,12 +37,12 @@ _START_SECONDS_MAX: Final = 120
 class Metastore:
     """A running Hive metastore."""
 
-    def __init__(self, *, heap: str = "512m") -> None:
+    def __init__(self, *, heap: str = "512m", has_locks: bool = True) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="skipstone-metastore-"))
         self.port = free_port()
         (self.home / "log4j2.properties").write_text(_LOG4J)
         self._process = subprocess.Popen(
-            self._command(heap),
+            self._command(heap, has_locks),
             cwd=self.home,
             stdout=(self.home / "out").open("wb"),
             stderr=(self.home / "err").open("wb"),
@@ -63,7 +63,7 @@ class Metastore:
         self._process.wait()
         shutil.rmtree(self.home, ignore_errors=True)
 
-    def _command(self, heap: str) -> list[str]:
+    def _command(self, heap: str, has_locks: bool) -> list[str]:
         jars = Path(pyspark.__file__).parent / "jars"
         settings = {
             "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={self.home}/db;create=true",
@@ -73,9 +73,10 @@ class Metastore:
             "hive.metastore.warehouse.dir": self.warehouse,
             "hive.metastore.event.db.notification.api.auth": "false",
             "hive.async.log.enabled": "false",
-            "hive.support.concurrency": "true",
-            "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
         }
+        if has_locks:
+            # Only then the tables for locks are made; without them a lock, or dropping a database, ends the connection.
+            settings["hive.in.test"] = "true"
         return [
             "java",
             f"-Xmx{heap}",

@@ -10,13 +10,14 @@ import os
 import socket
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from skipstone.errors import AlreadyExists, InvalidInput, NotFound, SkipstoneError, Unsupported
 from skipstone.hive.errors import MetastoreError
-from skipstone.hive.statistics import ColumnStatistics
+from skipstone.hive.statistics import BOUNDED, ColumnStatistics
 from skipstone.hive.thrift import Message, MessageKind, Struct, api, methods
 from skipstone.hive.thrift.binary import Input, ProtocolViolation
 from skipstone.hive.thrift.messages import read_head, write_message
@@ -121,12 +122,19 @@ class HiveClient:
 
     def put_table_statistics(self, database: str, table: str, statistics: Sequence[ColumnStatistics]) -> None:
         """Replace the statistics of some columns of a table."""
+        for one in self._left_standing(statistics):
+            with suppress(NotFound):
+                self.delete_table_statistics(database, table, one.column)
         self.call("update_table_column_statistics", stats_obj=self._wired(database, table, None, statistics))
 
     def put_partition_statistics(
         self, database: str, table: str, statistics: Mapping[str, Sequence[ColumnStatistics]]
     ) -> None:
         """Replace the statistics of some columns of many partitions."""
+        for name, values in statistics.items():
+            for one in self._left_standing(values):
+                with suppress(NotFound):
+                    self.delete_partition_statistics(database, table, name, one.column)
         wired = [self._wired(database, table, name, values) for name, values in statistics.items()]
         request = api.SetPartitionsStatsRequest(colStats=wired, needMerge=False, engine="hive")
         self.call("set_aggr_stats_for", request=request)
@@ -143,6 +151,12 @@ class HiveClient:
             col_name=column,
             engine="hive",
         )
+
+    def _left_standing(self, statistics: Sequence[ColumnStatistics]) -> list[ColumnStatistics]:
+        """Those without a low or high: an old metastore would keep the low and high that it had."""
+        if not self.is_old:
+            return []
+        return [one for one in statistics if one.kind in BOUNDED and (one.low is None or one.high is None)]
 
     def _partitions_request(
         self, database: str, table: str, partitions: Sequence[str], columns: Sequence[str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from skipstone.errors import (
     AlreadyExists,
     CommitRejected,
+    FormatViolation,
     InvalidInput,
     NotFound,
     SkipstoneError,
@@ -16,6 +17,7 @@ _CHOICES: tuple[tuple[type[SkipstoneError], tuple[str, ...]], ...] = (
     (NotFound, ("NoSuchObjectException", "UnknownTableException", "NoSuchLockException", "InvalidOperationException")),
     (AlreadyExists, ("AlreadyExistsException", "InvalidOperationException")),
     (InvalidInput, ("InvalidObjectException", "InvalidInputException", "InvalidOperationException")),
+    (FormatViolation, ("InvalidObjectException", "InvalidInputException")),
     (CommitRejected, ("MetaException",)),
 )
 

@@ -1,0 +1,324 @@
+"""Real Hive software on both sides: its client against our service, our client and catalog against its metastore."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tests.support.hive import TYPES, by_name, every_type, statistics_of
+
+from skipstone.errors import AlreadyExists, CommitRejected, NotFound
+from skipstone.hive.accurate import accurate_columns
+from skipstone.hive.catalog import HiveCatalog, open_hive_catalog
+from skipstone.hive.client import HiveClient
+from skipstone.hive.errors import MetastoreError
+from skipstone.hive.ndv.hashing import hash_doubles, hash_longs
+from skipstone.hive.objects import HiveDatabase
+from skipstone.hive.service import HiveServer, HiveService, ServerSettings
+from skipstone.hive.statistics import ColumnStatistics, all_null
+from skipstone.hive.store import HiveStore
+from skipstone.hive.thrift import api
+from skipstone.hive.wire import for_old_metastores
+from skipstone.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from tests.support.metastore import JavaClient, Metastore
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def metastore() -> Iterator[Metastore]:
+    from tests.support.metastore import Metastore  # late: it needs pyspark
+
+    running = Metastore()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def theirs(metastore: Metastore) -> Iterator[HiveClient]:
+    """Our client, connected to a real metastore."""
+    with HiveClient(metastore.uri) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def store() -> HiveStore:
+    made = HiveStore("sqlite://")
+    made.create_database(HiveDatabase(name="default", location="/lake/default.db"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def ours(store: HiveStore) -> Iterator[HiveServer]:
+    with HiveServer(HiveService(store, allow_writes=True), ServerSettings(port=0)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def java(iceberg_java: SparkSession, ours: HiveServer) -> Iterator[JavaClient]:
+    """Hive's own client, connected to our service."""
+    from tests.support.metastore import JavaClient
+
+    client = JavaClient(iceberg_java, ours.port)
+    yield client
+    client.close()
+
+
+def make_table(client: HiveClient, name: str, *, partitions: int = 0) -> None:
+    keys = [api.FieldSchema(name="p", type="string")] if partitions else []
+    sd = api.StorageDescriptor(
+        cols=[api.FieldSchema(name=n, type=t) for n, t in TYPES.items()],
+        location=None,
+        inputFormat="org.apache.hadoop.mapred.TextInputFormat",
+        outputFormat="org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+        numBuckets=-1,
+        serdeInfo=api.SerDeInfo(serializationLib="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe", parameters={}),
+    )
+    table = api.Table(
+        tableName=name, dbName="default", owner="x", sd=sd, partitionKeys=keys, parameters={}, tableType="MANAGED_TABLE"
+    )
+    client.call("create_table", tbl=table)
+    for number in range(partitions):
+        part = api.Partition(values=[f"v {number}/x"], dbName="default", tableName=name, sd=sd, parameters={})
+        client.call("add_partition", new_part=part)
+
+
+def names_of_partitions(client: HiveClient, table: str) -> list[str]:
+    found: list[str] = client.call("get_partition_names", db_name="default", tbl_name=table, max_parts=-1)
+    return found
+
+
+@pytest.fixture(params=["their metastore", "our service"])
+def client(request: pytest.FixtureRequest) -> Iterator[HiveClient]:
+    if request.param == "their metastore":
+        yield request.getfixturevalue("theirs")
+        return
+    server: HiveServer = request.getfixturevalue("ours")
+    with HiveClient(f"thrift://127.0.0.1:{server.port}") as made:
+        yield made
+
+
+EXTREMES = [
+    replace(statistics_of("bi", "bigint"), low=-(2**63), high=2**63 - 1),
+    replace(statistics_of("d", "double"), low=-1.7976931348623157e308, high=5e-324),
+    replace(statistics_of("de", "decimal(38,18)"), low=Decimal("-1E+19"), high=Decimal("0.000000000000000001")),
+    replace(statistics_of("dt", "date"), low=-719162, high=2932896),
+    replace(statistics_of("ts", "timestamp"), low=-62135596800, high=253402300799),
+]
+
+
+def as_kept(client: HiveClient, statistics: ColumnStatistics) -> ColumnStatistics:
+    return for_old_metastores(statistics) if client.is_old else statistics
+
+
+def test_our_client_stores_and_reads_statistics_of_every_type(client: HiveClient) -> None:
+    make_table(client, "every")
+    client.put_table_statistics("default", "every", every_type())
+    expected = by_name(as_kept(client, one) for one in every_type())
+    assert by_name(client.table_statistics("default", "every", list(TYPES))) == expected
+    entry = client.call("get_table", dbname="default", tbl_name="every")
+    assert accurate_columns(entry.parameters) == set(TYPES)
+    client.put_table_statistics("default", "every", EXTREMES)
+    found = {one.column: one for one in client.table_statistics("default", "every", list(TYPES))}
+    for extreme in EXTREMES:
+        got = found[extreme.column]
+        assert (got.low, got.high) == (extreme.low, extreme.high)
+    client.put_table_statistics("default", "every", [all_null("i", "int", 4), all_null("s", "string", 4)])
+    nulls = client.table_statistics("default", "every", ["i"])[0]
+    assert (nulls.low, nulls.high, nulls.num_nulls, nulls.num_distincts) == (None, None, 4, 1)
+    client.delete_table_statistics("default", "every", "i")
+    assert client.table_statistics("default", "every", ["i"]) == []
+    with pytest.raises(NotFound):
+        client.delete_table_statistics("default", "every", "i")
+    client.call("drop_table", dbname="default", name="every", deleteData=True)
+    with pytest.raises(NotFound):
+        client.call("get_table", dbname="default", tbl_name="every")
+
+
+def test_our_client_stores_reads_and_adds_up_partitions(client: HiveClient) -> None:
+    make_table(client, "parts", partitions=3)
+    names = names_of_partitions(client, "parts")
+    assert names == [f"p=v {number}%2Fx" for number in range(3)]
+    columns = [name for name in TYPES if name != "de"]
+    given = {name: [s for s in every_type(number + 1) if s.column != "de"] for number, name in enumerate(names)}
+    client.put_partition_statistics("default", "parts", given)
+    found = client.partition_statistics("default", "parts", names[:2], columns)
+    assert {name: by_name(values) for name, values in found.items()} == {
+        name: by_name(as_kept(client, one) for one in given[name]) for name in names[:2]
+    }
+    added, count = client.aggregate("default", "parts", names, columns)
+    assert count == 3
+    by_column = {one.column: one for one in added}
+    assert (by_column["i"].low, by_column["i"].high, by_column["i"].num_nulls) == (-3, 3, 6)
+    assert (by_column["bo"].num_trues, by_column["bo"].num_falses) == (6, 3)
+    assert by_column["s"].max_length == 3
+    part = client.call("get_partition_by_name", db_name="default", tbl_name="parts", part_name=names[0])
+    assert accurate_columns(part.parameters) == set(columns)
+    client.delete_partition_statistics("default", "parts", names[0], "i")
+    assert "i" not in [s.column for s in client.partition_statistics("default", "parts", names[:1], columns)[names[0]]]
+    client.call("drop_partition_by_name", db_name="default", tbl_name="parts", part_name=names[0], deleteData=True)
+    assert client.partition_statistics("default", "parts", names[:1], columns) == {}
+    client.call("drop_table", dbname="default", name="parts", deleteData=True)
+
+
+def test_what_is_not_there_is_not_found(client: HiveClient) -> None:
+    make_table(client, "few")
+    with pytest.raises(NotFound):
+        client.put_table_statistics("default", "nosuch", every_type())
+    with pytest.raises((NotFound, MetastoreError), match="nosuch"):
+        client.put_table_statistics("default", "few", [statistics_of("nosuch", "int")])
+    with pytest.raises(AlreadyExists):
+        make_table(client, "few")
+    client.call("drop_table", dbname="default", name="few", deleteData=True)
+
+
+def test_their_client_lists_and_reads_what_we_serve(java: JavaClient, store: HiveStore, ours: HiveServer) -> None:
+    with HiveClient(f"thrift://127.0.0.1:{ours.port}") as client:
+        make_table(client, "seen", partitions=2)
+        names = names_of_partitions(client, "seen")
+        kept = [for_old_metastores(one) for one in every_type()]
+        store.put_table_statistics("default", "seen", [one for one in kept if one.column != "ts"], now=1)
+        store.put_partition_statistics("default", "seen", {name: every_type(2)[:-1] for name in names}, now=1)
+    hive = java.client
+    assert "default" in list(hive.getAllDatabases())
+    assert "seen" in list(hive.getAllTables("default"))
+    assert hive.tableExists("default", "seen")
+    assert not hive.tableExists("default", "unseen")
+    table = hive.getTable("default", "seen")
+    assert {c.getName(): c.getType() for c in table.getSd().getCols()} == TYPES
+    assert list(hive.listPartitionNames("default", "seen", -1)) == names
+    assert [list(p.getValues()) for p in hive.listPartitions("default", "seen", -1)] == [["v 0/x"], ["v 1/x"]]
+    columns = java.list(*TYPES)
+    found = {obj.getColName(): obj for obj in hive.getTableColumnStatistics("default", "seen", columns)}
+    assert found["i"].getStatsData().getLongStats().getLowValue() == -3
+    assert found["d"].getStatsData().getDoubleStats().getHighValue() == 3.25
+    assert found["s"].getStatsData().getStringStats().getAvgColLen() == 1.5
+    assert found["bo"].getStatsData().getBooleanStats().getNumTrues() == 3
+    assert found["dt"].getStatsData().getDateStats().getHighValue().getDaysSinceEpoch() == 3
+    assert found["de"].getStatsData().getDecimalStats().getLowValue().getScale() == 2
+    assert found["bn"].getStatsData().getBinaryStats().getMaxColLen() == 3
+    by_partition = hive.getPartitionColumnStatistics("default", "seen", java.list(*names), columns)
+    assert {name: len(by_partition[name]) for name in names} == {name: len(TYPES) - 1 for name in names}
+    added = hive.getAggrColStatsFor("default", "seen", java.list("i", "s"), java.list(*names))
+    assert added.getPartsFound() == 2
+    assert added.getColStats()[0].getStatsData().getLongStats().getNumNulls() == 4
+    store.drop_table("default", "seen")
+
+
+def test_their_client_writes_and_deletes_through_our_service(
+    java: JavaClient, store: HiveStore, ours: HiveServer
+) -> None:
+    with HiveClient(f"thrift://127.0.0.1:{ours.port}") as client:
+        make_table(client, "written", partitions=1)
+    data = java.api("LongColumnStatsData")()
+    data.setNumNulls(2)
+    data.setNumDVs(7)
+    data.setLowValue(-(2**63))
+    data.setHighValue(2**63 - 1)
+    union = java.api("ColumnStatisticsData")()
+    union.setLongStats(data)
+    described = java.api("ColumnStatisticsDesc")(True, "default", "written")
+    sent = java.api("ColumnStatistics")(described, java.list(java.api("ColumnStatisticsObj")("i", "int", union)))
+    assert java.client.updateTableColumnStatistics(sent)
+    found = store.table_statistics("default", "written", ["i"])[0]
+    assert (found.low, found.high, found.num_nulls, found.num_distincts) == (-(2**63), 2**63 - 1, 2, 7)
+    assert java.client.deleteTableColumnStatistics("default", "written", "i")
+    with pytest.raises(Exception, match="NoSuchObjectException"):
+        java.client.deleteTableColumnStatistics("default", "written", "i")
+    with pytest.raises(Exception, match="NoSuchObjectException"):
+        java.client.getTable("default", "nosuch")
+    part = java.api("ColumnStatisticsDesc")(False, "default", "written")
+    part.setPartName("p=v 0%2Fx")
+    sent = java.api("ColumnStatistics")(part, java.list(java.api("ColumnStatisticsObj")("i", "int", union)))
+    assert java.client.updatePartitionColumnStatistics(sent)
+    assert store.partition_statistics("default", "written", ["p=v 0%2Fx"])["p=v 0%2Fx"][0].num_nulls == 2
+    java.client.dropTable("default", "written")
+    assert "written" not in store.table_names("default")
+
+
+def test_hashes_are_those_of_hives_own_class(iceberg_java: SparkSession) -> None:
+    from tests.support.spark import jvm_class
+
+    murmur = jvm_class(iceberg_java, "org.apache.hive.common.util.Murmur3")
+    values = [0, 1, -1, 2**63 - 1, -(2**63), 1577836800]
+    expected = [murmur.hash64(bytearray(struct.pack(">q", value))) for value in values]
+    assert hash_longs(np.array(values)).view(np.int64).tolist() == expected
+    floats = [0.0, -0.0, 1.5, float("inf"), 5e-324]
+    expected = [murmur.hash64(bytearray(struct.pack(">d", value))) for value in floats]
+    assert hash_doubles(np.array(floats)).view(np.int64).tolist() == expected
+
+
+# -- the Hive catalog
+
+
+@pytest.fixture
+def spark_with_metastore(iceberg_java: SparkSession, metastore: Metastore) -> SparkSession:
+    """The session with a catalog `hms` of Iceberg's own, over the real metastore."""
+    for key, value in {
+        "": "org.apache.iceberg.spark.SparkCatalog",
+        ".type": "hive",
+        ".uri": metastore.uri,
+        ".warehouse": metastore.warehouse,
+        ".cache-enabled": "false",
+    }.items():
+        iceberg_java.conf.set(f"spark.sql.catalog.hms{key}", value)
+    return iceberg_java
+
+
+def test_spark_and_we_read_and_change_one_table_in_turn(
+    spark_with_metastore: SparkSession, metastore: Metastore, tmp_path: Path
+) -> None:
+    spark = spark_with_metastore
+    lake = open_hive_catalog(metastore.uri, warehouse=str(tmp_path / "lake"))
+    table = lake.create_table("turns.ours", [("id", "long"), ("name", "string")], partition_by=["bucket(2, id)"])
+    table.append([{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])
+    read = "SELECT id, name FROM hms.turns.ours ORDER BY id"
+    assert [tuple(row) for row in spark.sql(read).collect()] == [(1, "a"), (2, "b")]
+    spark.sql("INSERT INTO hms.turns.ours VALUES (3, 'c')")
+    again = lake.load_table("turns.ours")
+    assert sorted(row["id"] for row in again.scan().to_arrow().to_pylist()) == [1, 2, 3]
+    again.append([{"id": 4, "name": "ü"}])
+    assert [row[0] for row in spark.sql(read).collect()] == [1, 2, 3, 4]
+    spark.sql("CREATE TABLE hms.turns.theirs (id BIGINT, name STRING) USING iceberg")
+    spark.sql("INSERT INTO hms.turns.theirs VALUES (1, 'x')")
+    theirs = lake.load_table("turns.theirs")
+    theirs.append([{"id": 2, "name": "y"}])
+    assert [row[0] for row in spark.sql("SELECT id FROM hms.turns.theirs ORDER BY id").collect()] == [1, 2]
+    assert sorted(lake.list_tables("turns")) == ["turns.ours", "turns.theirs"]
+    spark.sql("DROP TABLE hms.turns.theirs")
+    lake.drop_table("turns.ours")
+    assert lake.list_tables("turns") == []
+
+
+@pytest.mark.parametrize("uses_locks", [True, False])
+def test_of_two_writers_to_a_real_metastore_one_is_first(
+    metastore: Metastore, tmp_path: Path, uses_locks: bool
+) -> None:
+    name = f"race_{'locked' if uses_locks else 'free'}"
+    catalog = HiveCatalog(
+        metastore.uri, warehouse=str(tmp_path / "lake"), storage=LocalStorage(is_durable=False), uses_locks=uses_locks
+    )
+    lake: Any = open_hive_catalog(metastore.uri, warehouse=str(tmp_path / "lake"))
+    lake.create_table(f"{name}.t", [("id", "long")])
+    first = catalog.load((name, "t"))
+    second = catalog.publish((name, "t"), first, replace(first.metadata, properties={"a": "1"}))
+    with pytest.raises(CommitRejected, match="Retry is safe"):
+        catalog.publish((name, "t"), first, replace(first.metadata, properties={"a": "2"}))
+    assert catalog.load((name, "t")).metadata_location == second.metadata_location
+    catalog.rename((name, "t"), (name, "u"))
+    assert catalog.list_tables((name,)) == [(name, "u")]
+    with pytest.raises(NotFound, match="Cannot find table"):
+        catalog.load((name, "t"))
+    catalog.drop((name, "u"))
+    catalog.drop_namespace((name,))
+    assert not catalog.namespace_exists((name,))
+    catalog.close()
