@@ -104,7 +104,9 @@ def test_pyiceberg_sees_the_deletes_we_write(both: Both, version: int, file_form
     # PyIceberg cannot read UUIDs and fixed bytes from ORC.
     columns = [c for c in COLUMNS if c not in ("key", "code") or file_format == "parquet"]
     table = both.create(SCHEMA.select(columns), format_version=version, properties=properties)
-    table.append([{c: r.get(c) for c in columns} for r in rows(*range(30))])
+    # Row 1 has a fraction of a second before 1970, which is not written to ORC.
+    numbers = [i for i in range(30) if i != 1 or file_format == "parquet"]
+    table.append([{c: r.get(c) for c in columns} for r in rows(*numbers)])
     table.delete("id < 3")
     table.delete("id >= 28 OR region = 'south'")
     table.update("id = 4", {"region": "moved"})

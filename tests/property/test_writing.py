@@ -161,7 +161,7 @@ def test_rows_come_back_from_sorted_files_of_one_partition_each(
     try:
         files = write_rows(reader, metadata=metadata, storage=storage, buffer_bytes=buffer)
     except Unsupported as e:
-        # Timestamps beyond what can be read from ORC.
+        # Timestamps that would not be read from ORC as they were meant.
         assert "to ORC: expected timestamps" in str(e)
         assert not list(storage.list("memory://lake/t"))
         return

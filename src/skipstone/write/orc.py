@@ -26,6 +26,8 @@ from skipstone.write.settings import WriteSettings
 _compute: Any = pc
 _CODECS: Final = {"none": "uncompressed"}
 _MICROS_MAX: Final = (2**63 - 1) // 1000
+# How many ticks of each unit are a second.
+_SECONDS: Final = {"us": (1_000_000, "microseconds"), "ns": (1_000_000_000, "nanoseconds")}
 # ORC holds rows in memory until a stripe is full; encoded they take about this share of their Arrow form.
 _PENDING_SHARE: Final = 0.5
 
@@ -81,7 +83,11 @@ class OrcFileWriter:
 
 
 def _check_timestamps(array: Any, where: str) -> None:
-    """Refuse timestamps that pyarrow writes to ORC but cannot read from it: those beyond nanoseconds in 64 bits."""
+    """Refuse timestamps that would not be read as they were meant.
+
+    pyarrow cannot read those beyond nanoseconds in 64 bits. Of those before 1970 with a fraction of a second it stores
+    the fraction below zero, where the format has none: Iceberg Java then finds them a second early.
+    """
     t = array.type
     if pa.types.is_struct(t):
         for i in range(t.num_fields):
@@ -91,14 +97,27 @@ def _check_timestamps(array: Any, where: str) -> None:
         _check_timestamps(array.items, f"{where}.value")
     elif pa.types.is_list(t):
         _check_timestamps(array.flatten(), f"{where}.element")
-    elif pa.types.is_timestamp(t) and t.unit == "us":
+    elif pa.types.is_timestamp(t):
         found: Any = _compute.min_max(array)
         for end in (found["min"], found["max"]):
-            if end.is_valid and abs(end.value) > _MICROS_MAX:
+            if t.unit == "us" and end.is_valid and abs(end.value) > _MICROS_MAX:
                 raise Unsupported(
                     f"Cannot write column '{where}' to ORC: expected timestamps from 1677-09-22 to 2262-04-11, got "
                     f"{end.value} microseconds since 1970. Write Parquet or Avro."
                 )
+        if found["min"].is_valid and found["min"].value < 0:
+            _check_fractions(array, where)
+
+
+def _check_fractions(array: Any, where: str) -> None:
+    ticks = array.drop_null().view(pa.int64()).to_numpy()
+    second, unit = _SECONDS[array.type.unit]
+    wrong = ticks[(ticks < 0) & (ticks % second != 0)]
+    if len(wrong):
+        raise Unsupported(
+            f"Cannot write column '{where}' to ORC: expected timestamps before 1970 without a fraction of a second, "
+            f"got {wrong[0]} {unit} since 1970. Write Parquet or Avro."
+        )
 
 
 @lru_cache(maxsize=64)

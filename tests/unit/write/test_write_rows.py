@@ -33,6 +33,7 @@ from skipstone.metadata.types import (
     UUID,
     Field,
     ListType,
+    PrimitiveType,
     StructType,
 )
 from skipstone.storage import LocalStorage, MemoryStorage
@@ -261,7 +262,9 @@ def test_timestamps_around_1970_come_back_from_every_format(file_format: str) ->
     types = (TIMESTAMP, TIMESTAMPTZ, TIMESTAMP_NS, TIMESTAMPTZ_NS)
     schema = Schema(fields=tuple(Field(id=i + 1, name=str(t), type=t) for i, t in enumerate(types)))
     metadata = new_table_metadata(schema, location="memory://lake/t", now_ms=1, format_version=3)
-    ticks = [-(10**15), -1_000_001, -1_000_000, -999_999, -1, 0, 1, 999_999, 10**15, None]
+    ticks = [-(10**15), -(10**9), 0, 1, 999_999, 10**15, None]
+    if file_format != "orc":
+        ticks += [-1_000_001, -999_999, -1]
     storage = MemoryStorage()
     rows = pa.table([values_to_array(t, ticks) for t in types], schema=to_arrow_schema(schema))
     (file,) = write_rows(rows, metadata=metadata, storage=storage, file_format=file_format).to_pylist()
@@ -275,6 +278,33 @@ def test_timestamps_that_could_not_be_read_back_from_orc_are_refused() -> None:
     storage = MemoryStorage()
     rows = pa.table({"l": pa.array([[0], [2**62]], pa.list_(pa.timestamp("us")))})
     with pytest.raises(Unsupported, match=r"'l\.element' to ORC"):
+        write_rows(rows, metadata=metadata, storage=storage, file_format="orc")
+    assert list(storage.list("memory://lake")) == []
+
+
+@pytest.mark.parametrize(
+    ("type_", "tick", "refused"),
+    [
+        (TIMESTAMP, -1, True),
+        (TIMESTAMPTZ, -1_000_001, True),
+        (TIMESTAMP, -1_000_000, False),
+        (TIMESTAMP, 1, False),
+        (TIMESTAMP_NS, -1_000_000_001, True),
+        (TIMESTAMPTZ_NS, -(10**9), False),
+    ],
+)
+def test_fractions_before_1970_that_iceberg_java_would_read_a_second_early_are_refused_in_orc(
+    type_: PrimitiveType, tick: int, refused: bool
+) -> None:
+    inside = StructType((Field(id=2, name="t", type=type_),))
+    schema = Schema(fields=(Field(id=1, name="s", type=inside),))
+    metadata = new_table_metadata(schema, location="memory://lake/t", now_ms=1, format_version=3)
+    rows = pa.table([values_to_array(inside, [{2: tick}, {2: None}, None])], schema=to_arrow_schema(schema))
+    storage = MemoryStorage()
+    if not refused:
+        assert write_rows(rows, metadata=metadata, storage=storage, file_format="orc").num_rows == 1
+        return
+    with pytest.raises(Unsupported, match=f"'s.t' to ORC: expected .* without a fraction of a second, got {tick} "):
         write_rows(rows, metadata=metadata, storage=storage, file_format="orc")
     assert list(storage.list("memory://lake")) == []
 
