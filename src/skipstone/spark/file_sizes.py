@@ -26,6 +26,8 @@ from skipstone.metadata.types import (
 from skipstone.write.settings import WriteSettings
 
 _ROWS_MAX: Final = 2**31 - 1
+# In smaller tables footers weigh more than rows.
+_KNOWN_ROWS_MIN: Final = 10_000
 _TOTAL_SIZE: Final = "total-files-size"
 _TOTAL_ROWS: Final = "total-records"
 # Values are compressed; text is longer than numbers.
@@ -50,7 +52,7 @@ def _known_bytes_a_row(metadata: TableMetadata) -> float | None:
         size, rows = int(summary.get(_TOTAL_SIZE, 0)), int(summary.get(_TOTAL_ROWS, 0))
     except (TypeError, ValueError):
         return None
-    return size / rows if size > 0 and rows > 0 else None
+    return size / rows if size > 0 and rows >= _KNOWN_ROWS_MIN else None
 
 
 def _guessed(type_: Type) -> int:

@@ -11,7 +11,6 @@ Spec: "Appendix A: Format-specific Requirements", Parquet; Parquet's "File Forma
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,8 +41,6 @@ def add_ids(storage: Storage, path: str, size: int, ids_by_path: Mapping[str, in
         file.seek(size)
         file.write(added)
         file.truncate()
-        file.flush()
-        os.fsync(file.fileno())
     return size + len(added)
 
 

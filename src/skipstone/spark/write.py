@@ -17,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from skipstone.errors import Unsupported
+from skipstone.errors import InvalidInput, Unsupported
 from skipstone.metadata.formats.parquet_types import ParquetNode, to_parquet_schema
 from skipstone.metadata.tables.properties import OBJECT_STORE_ENABLED, property_value
 from skipstone.metadata.tables.table_metadata import TableMetadata
@@ -53,6 +53,11 @@ def write_frame(
     `with_lineage` takes the columns `_row_id` and `_last_updated_sequence_number` from the rows, for rows that move
     from other files; null inherits.
     """
+    if frame.isStreaming:
+        raise InvalidInput(
+            f"Cannot write a streaming DataFrame to {name}: expected one that ends. "
+            "Append each batch: frame.writeStream.foreachBatch(lambda batch, _: table.append(batch))."
+        )
     settings = data_settings(metadata.properties, metadata.current_schema)
     job = _Job(frame, metadata, storage, settings, with_lineage)
     with told_as_ours(), progress(frame.sparkSession, f"writing {name}"):
