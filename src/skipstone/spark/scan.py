@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+import numpy as np
 import pyarrow.compute
 from pyspark.sql import DataFrame, SparkSession
 
@@ -21,7 +22,7 @@ from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import field_ids, leaves, term_type
 from skipstone.scan import Scan
 from skipstone.spark.native import native_frames
-from skipstone.spark.session import active
+from skipstone.spark.session import active, is_remote
 from skipstone.spark.through_arrow import read_through_arrow
 from skipstone.spark.treatments import identity_sources
 from skipstone.spark.types import to_spark_struct
@@ -82,7 +83,8 @@ def _refuse_encrypted(plan: ScanPlan) -> None:
 
 def _frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> list[DataFrame]:
     """A frame for each kind of treatment that some file needs."""
-    native, others = native_frames(spark, scan, plan)
+    # A client of Spark Connect has no session of the JVM to clone.
+    native, others = ([], np.arange(len(plan))) if is_remote(spark) else native_frames(spark, scan, plan)
     if len(others):
         native.append(read_through_arrow(spark, plan.taking(others), scan.storage, scan.wanted))
     return native

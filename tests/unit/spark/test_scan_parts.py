@@ -1,0 +1,131 @@
+"""What a Spark scan is made of, without Spark: URIs, names, sizes of pieces, filters as SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from skipstone.errors import InvalidInput, Unsupported
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.tables.new_table import new_table_metadata
+from skipstone.metadata.types import (
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    DecimalType,
+    Field,
+    ListType,
+    StructType,
+)
+from skipstone.predicate import FloatOrder, bind, parse_sql
+from skipstone.spark.filters import Untranslatable, to_spark_filter
+from skipstone.spark.literals import literal_sql
+from skipstone.spark.paths import hadoop_uris
+from skipstone.spark.scan_names import generated, name_owners, scan_name
+from skipstone.spark.splits import split_bytes
+from skipstone.spark.types import from_spark_type, to_spark_struct, to_spark_type
+from skipstone.storage.local import LocalStorage
+from skipstone.storage.moved import MovedStorage
+
+T = pytest.importorskip("pyspark.sql.types")
+
+INNER = StructType((Field(id=10, name="a", type=INT),))
+SCHEMA = Schema(
+    fields=(
+        Field(id=1, name="id", type=LONG),
+        Field(id=2, name="x", type=DOUBLE),
+        Field(id=3, name="S", type=STRING),
+        Field(id=4, name="s", type=STRING),
+        Field(id=5, name="st", type=INNER),
+        Field(id=6, name="a b", type=STRING),
+        Field(id=7, name="li", type=ListType(element_id=11, element=DOUBLE)),
+    )
+)
+
+
+def test_locations_become_percent_encoded_uris() -> None:
+    locations = ["/a/b.parquet", "file:/a b%/é=#.parquet", "file:///c", "s3://bucket/x?y", "hdfs://host:8020/p"]
+    assert hadoop_uris(LocalStorage(), pa.array(locations)).to_pylist() == [
+        "file:///a/b.parquet",
+        "file:///a%20b%25/%C3%A9=%23.parquet",
+        "file:///c",
+        "s3a://bucket/x%3Fy",
+        "hdfs://host:8020/p",
+    ]
+
+
+def test_a_copied_table_is_read_where_it_is_now() -> None:
+    storage = MovedStorage(LocalStorage(), {"file:/old": "/new place"})
+    assert hadoop_uris(storage, pa.array(["file:/old/f.parquet"])).to_pylist() == ["file:///new%20place/f.parquet"]
+
+
+def test_files_in_memory_are_refused() -> None:
+    with pytest.raises(Unsupported, match="memory"):
+        hadoop_uris(LocalStorage(), pa.array(["memory://t/f.parquet"]))
+
+
+def test_a_column_keeps_its_name_only_if_a_pushed_filter_can_find_no_other() -> None:
+    metadata = new_table_metadata(SCHEMA, location="/t", now_ms=0)
+    owners = name_owners(metadata)
+    names = {f.name: scan_name(f, owners) for f in metadata.current_schema.fields}
+    assert names == {
+        "id": "id", "x": generated(2), "S": generated(3), "s": generated(4), "st": "st", "a b": generated(6),
+        "li": generated(7),
+    }  # fmt: skip
+
+
+def test_pieces_are_sized_to_rounds_of_the_cores() -> None:
+    assert 127 << 20 < split_bytes(1 << 40, 10_000, cores=2) <= 128 << 20
+    assert split_bytes(1 << 20, 1, cores=64) == 8 << 20
+    assert split_bytes(800 << 20, 8, cores=4) == (808 << 20) // 16
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("id = 5", "`id` = 5L"),
+        ("x > 1.5 AND s IS NULL", "(`x` > CAST('1.5' AS DOUBLE)) AND (`s` IS NULL)"),
+        ("st.a IN (1, 2)", "`st`.`a` IN (CAST(1L AS INT), CAST(2L AS INT))"),
+        ("NOT (s LIKE 'a%b')", "NOT `s` LIKE CAST(X'612562' AS STRING)"),
+        ("isnan(x)", "isnan(`x`)"),
+    ],
+)
+def test_filters_are_sql_with_typed_literals(sql: str, expected: str) -> None:
+    bound = bind(parse_sql(sql), SCHEMA, float_order=FloatOrder.SPARK)
+    assert to_spark_filter(bound, column) == expected
+
+
+def test_a_transform_has_no_filter_in_spark() -> None:
+    bound = bind(parse_sql("bucket(4, id) = 1"), SCHEMA, float_order=FloatOrder.SPARK)
+    with pytest.raises(Untranslatable, match="bucket"):
+        to_spark_filter(bound, column)
+
+
+def column(field_id: int) -> str:
+    return ".".join(f"`{part}`" for part in SCHEMA.paths_by_id[field_id])
+
+
+def test_literals_do_not_depend_on_the_session() -> None:
+    assert literal_sql(STRING, "it's\\") == "CAST(X'697427735c' AS STRING)"
+    assert literal_sql(TIMESTAMPTZ, 1) == "TIMESTAMP_LTZ'1970-01-01T00:00:00.000001Z'"
+    assert literal_sql(TIMESTAMP, -1) == "TIMESTAMP_NTZ'1969-12-31T23:59:59.999999'"
+    assert literal_sql(DOUBLE, float("-inf")) == "CAST('-Infinity' AS DOUBLE)"
+
+
+def test_types_go_to_spark_and_back() -> None:
+    there = to_spark_struct(SCHEMA.struct, field_ids=True)
+    assert there["id"].metadata == {"parquet.field.id": 1} and there["st"].dataType["a"].metadata == {
+        "parquet.field.id": 10
+    }
+    ids = iter(range(100, 200))
+    back: Any = from_spark_type(there, lambda: next(ids))
+    assert [f.name for f in back.fields] == [f.name for f in SCHEMA.fields]
+    assert [to_spark_type(f.type) for f in back.fields] == [to_spark_type(f.type) for f in SCHEMA.fields]
+    assert from_spark_type(T.DecimalType(9, 2), lambda: 1) == DecimalType(9, 2)
+    with pytest.raises(InvalidInput, match="interval"):
+        from_spark_type(T.DayTimeIntervalType(), lambda: 1)
