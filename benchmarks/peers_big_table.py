@@ -17,14 +17,16 @@ import pyarrow as pa
 
 import skipstone
 from skipstone.commit.append import Append
+from skipstone.metadata.schemas.user_schema import schema_of
 from skipstone.metadata.values import serialize_bounds_array
 
 CACHE: Final = Path(os.environ.get("SKIPSTONE_BENCHMARK_CACHE", Path(__file__).parent / ".cache"))
 BATCHES: Final = 100
-STATES: Final = tuple(
-    "AK AL AR AZ CA NY CO CT DC DE FL GA HI IA ID IL IN KS KY LA MA MD ME MI MN MO MS MT NC ND NE NH NJ NM NV OH OK OR "
-    "PA RI SC SD TN TX UT VA VT WA WI WV WY".split()
-)
+STATES: Final = (
+    "AK", "AL", "AR", "AZ", "CA", "NY", "CO", "CT", "DC", "DE", "FL", "GA", "HI", "IA", "ID", "IL", "IN",
+    "KS", "KY", "LA", "MA", "MD", "ME", "MI", "MN", "MO", "MS", "MT", "NC", "ND", "NE", "NH", "NJ", "NM",
+    "NV", "OH", "OK", "OR", "PA", "RI", "SC", "SD", "TN", "TX", "UT", "VA", "VT", "WA", "WI", "WV", "WY",
+)  # fmt: skip
 SCHEMA: Final = [
     ("order_id", "long"),
     ("state", "string"),
@@ -42,9 +44,10 @@ FIRST_DAY: Final = 20_000
 DAY_US: Final = 86_400_000_000
 
 
-def big_table(num_files: int, *, by_state: bool = True, has_index: bool = True) -> Any:
-    """A table of so many files."""
-    name = f"planning-{num_files}{'-sorted' if by_state else ''}{'' if has_index else '-plain'}"
+def big_table(num_files: int, *, by_state: bool = True, has_index: bool = True, name: str | None = None) -> Any:
+    """A table of so many files; one with a `name` is the caller's own, to change and remove."""
+    kind = name or f"{'sorted' if by_state else 'as-written'}{'' if has_index else '-plain'}"
+    name = f"planning-{num_files}-{kind}"
     home = CACHE / name
     done = home / "done"
     if not done.exists():
@@ -69,7 +72,7 @@ def _make(home: Path, num_files: int, by_state: bool, has_index: bool) -> None:
     step = 500_000
     for start in range(0, num_files, step):
         files = data_files(order[start : start + step], num_files, table.location)
-        table._apply(Append(files=files, is_fast=True))
+        table.apply(Append(files=files, is_fast=True))
 
 
 def _state_of(numbers: Any, num_files: int) -> Any:
@@ -108,7 +111,8 @@ def data_files(numbers: Any, num_files: int, location: str, *, prefix: str = "")
         8: pa.array(random.integers(10**9, 10**9 + 10**6, count)), 9: lows[9],
         10: pa.array((1 + random.random(count)).astype(np.float32)),
     }  # fmt: skip
-    types = {i: skipstone_type(i) for i in lows}
+    columns = schema_of(SCHEMA, format_version=2)
+    types: dict[int, Any] = {i: columns.field(i).type for i in lows}
     paths = [
         f"{location}/data/state={s}/{prefix}{n:08d}-0-{r:016x}-00001.parquet"
         for s, n, r in zip(states.tolist(), numbers.tolist(), random.integers(0, 1 << 62, count).tolist(), strict=True)
@@ -133,12 +137,6 @@ def data_files(numbers: Any, num_files: int, location: str, *, prefix: str = "")
             "spec_id": pa.array(np.zeros(count, np.int32)),
         }
     )
-
-
-def skipstone_type(field_id: int) -> Any:
-    from skipstone.metadata.schemas.user_schema import schema_of
-
-    return schema_of(SCHEMA, format_version=2).field(field_id).type
 
 
 def _zips(numbers: Any) -> Any:

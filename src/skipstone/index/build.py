@@ -11,6 +11,7 @@ from skipstone.index.entry_facts import live_entries
 from skipstone.index.identity import identity_of
 from skipstone.index.rollup import ManifestRecord, ManifestZones
 from skipstone.index.sidecar_write import write_sidecar
+from skipstone.index.whole_zone import whole_zone
 from skipstone.index.zone_rows import zone_rows
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.manifests.manifest_read import read_manifest
@@ -37,16 +38,19 @@ def index_entries(entries: Any, manifest: ManifestFile, metadata: TableMetadata)
     spec = metadata.spec(manifest.partition_spec_id)
     type_ = spec.partition_type(schema, schemas=tuple(reversed(metadata.schemas)))
     ids = indexed_ids(metadata)
+    if entries.num_rows < property_value(metadata.properties, INDEX_SIDECAR_MIN_FILES):
+        rows, count = whole_zone(entries, ids, schema, manifest.manifest_path)
+        record = ManifestRecord(identity=identity_of(manifest, count), has_sidecar=False)
+        return ManifestIndex(sidecar=None, zones=ManifestZones(record=record, rows=rows)) if count else None
     live = live_entries(entries, ids=ids, schema=schema, partition_type=type_, source=manifest.manifest_path)
     if live is None or not len(live):
         return None
     sort = metadata.default_sort_order.fields
     blocks = cut_blocks(live, sort_id=sort[0].source_id if sort else None)
     identity = identity_of(manifest, len(live))
-    is_large = len(live) >= property_value(metadata.properties, INDEX_SIDECAR_MIN_FILES)
-    record = ManifestRecord(identity=identity, has_sidecar=is_large)
+    record = ManifestRecord(identity=identity, has_sidecar=True)
     return ManifestIndex(
-        sidecar=write_sidecar(live, blocks, identity) if is_large else None,
+        sidecar=write_sidecar(live, blocks, identity),
         zones=ManifestZones(record=record, rows=zone_rows(live, blocks, schema)),
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from skipstone.index.rollup import ManifestZones, Rollup, write_rollup
+from skipstone.index.rollup import ManifestZones, Part, Rollup, write_rollup
 from skipstone.metadata.manifests.manifest import ManifestFile
 
 _SMALL_ROWS: Final = 256
@@ -20,24 +20,24 @@ def grown_rollup(
     listed: Sequence[ManifestFile], new: Mapping[str, ManifestZones], before: Sequence[Rollup]
 ) -> bytes | None:
     """The roll-up of a snapshot with these manifests; `before` is what its parent has, the base last. None: no rows."""
-    fresh = [new[m.manifest_path] for m in listed if m.manifest_path in new]
+    fresh = [Part.of(new[m.manifest_path]) for m in listed if m.manifest_path in new]
     rest = [m for m in listed if m.manifest_path not in new]
     if not before:
         return write_rollup(fresh) if fresh else None
     first, *more = before
     if more:
-        carried = _zones(first, rest)
-        top = sum(z.rows.num_rows for z in (*carried, *fresh))
+        carried = _part(first, rest)
+        top = sum(p.rows.num_rows for p in (carried, *fresh))
         if top <= max(_SMALL_ROWS, more[0].num_rows // _GROWN_SHARE):
-            return write_rollup([*carried, *fresh], base=more[0].path)
-        known = {z.record.identity.manifest_path for z in carried}
-        old = _zones(more[0], [m for m in rest if m.manifest_path not in known])
-        return write_rollup([*old, *carried, *fresh])
+            return write_rollup([carried, *fresh], base=more[0].path)
+        known = {r.identity.manifest_path for r in carried.records}
+        old = _part(more[0], [m for m in rest if m.manifest_path not in known])
+        return write_rollup([old, carried, *fresh])
     if first.header.base is None and first.num_rows > _SMALL_ROWS:
-        return write_rollup(fresh, base=first.path)
-    kept = _zones(first, rest)
-    return write_rollup([*kept, *fresh]) if kept or fresh else None
+        return write_rollup([_part(first, ()), *fresh], base=first.path)
+    kept = _part(first, rest)
+    return write_rollup([kept, *fresh]) if kept.records or fresh else None
 
 
-def _zones(rollup: Rollup, manifests: Sequence[ManifestFile]) -> list[ManifestZones]:
-    return rollup.zones_of([p for m in manifests if (p := rollup.find(m)) is not None])
+def _part(rollup: Rollup, manifests: Sequence[ManifestFile]) -> Part:
+    return rollup.part([p for m in manifests if (p := rollup.find(m)) is not None])

@@ -5,12 +5,11 @@ A file that is missing is nothing to speak of; one that is damaged is noted with
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Final
 
 from skipstone.errors import NotFound, SkipstoneError
+from skipstone.index.opened import forget_opened, opened
 from skipstone.index.places import rollup_path, sidecar_path
 from skipstone.index.rollup import Rollup, parse_rollup
 from skipstone.index.sidecar_read import Sidecar, open_sidecar
@@ -19,54 +18,14 @@ from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage.protocol import Storage
 
-_KEPT_BYTES_MAX: Final = 64 * 1024 * 1024
 _ANCESTORS_MAX: Final = 4
 
-
-class _Kept:
-    """Opened files by storage and path; the least recently used go first."""
-
-    def __init__(self, bytes_max: int) -> None:
-        self._bytes_max = bytes_max
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[int, str], tuple[Any, Any, int]] = OrderedDict()
-        self._bytes = 0
-
-    def find(self, storage: Storage, path: str) -> Any | None:
-        with self._lock:
-            found = self._kept.get((id(storage), path))
-            if found is None:
-                return None
-            self._kept.move_to_end((id(storage), path))
-            return found[0]
-
-    def keep(self, storage: Storage, path: str, value: Any, size: int) -> None:
-        with self._lock:
-            if (id(storage), path) in self._kept:
-                return
-            # The storage is kept too, so that its id is not given to another.
-            self._kept[id(storage), path] = (value, storage, size)
-            self._bytes += size
-            while self._bytes > self._bytes_max and len(self._kept) > 1:
-                self._bytes -= self._kept.popitem(last=False)[1][2]
-
-    def clear(self) -> None:
-        with self._lock:
-            self._kept.clear()
-            self._bytes = 0
-
-
-_kept: Final = _Kept(_KEPT_BYTES_MAX)
-
-
-def forget_opened() -> None:
-    """Open index files anew from now on."""
-    _kept.clear()
+__all__ = ["find_rollup", "find_sidecar", "forget_opened", "remember_rollup", "rollups_of"]
 
 
 def find_rollup(storage: Storage, path: str, notes: list[str]) -> Rollup | None:
     """The roll-up at a path, if there is one that can be trusted."""
-    known = _kept.find(storage, path)
+    known = opened.find(storage, path)
     if known is not None:
         return known  # type: ignore[no-any-return]
     data = _quietly(lambda: storage.read(path), notes)
@@ -75,7 +34,7 @@ def find_rollup(storage: Storage, path: str, notes: list[str]) -> Rollup | None:
 
 def remember_rollup(storage: Storage, data: bytes, path: str) -> Rollup:
     rollup = parse_rollup(data, path)
-    _kept.keep(storage, path, rollup, 3 * len(data))
+    opened.keep(storage, path, rollup, 3 * len(data))
     return rollup
 
 
@@ -106,12 +65,12 @@ def _ancestors(snapshot: Snapshot, metadata: TableMetadata) -> Iterator[Snapshot
 def find_sidecar(storage: Storage, directory: str, manifest: ManifestFile, notes: list[str]) -> Sidecar | None:
     """The sidecar of a manifest, if there is one that can be trusted."""
     path = sidecar_path(directory, manifest.manifest_path)
-    known = _kept.find(storage, path)
+    known = opened.find(storage, path)
     if known is not None and known.header.identity.why_not(manifest) is None:
         return known  # type: ignore[no-any-return]
     sidecar = _quietly(lambda: open_sidecar(storage, path, manifest), notes)
     if sidecar is not None:
-        _kept.keep(storage, path, sidecar, 4 * len(sidecar.footer))
+        opened.keep(storage, path, sidecar, 4 * len(sidecar.footer))
     return sidecar
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow
 import pyarrow.compute
 import pyarrow.parquet
@@ -87,20 +88,37 @@ class Rollup:
             self._columns.update({n: table.column(n).combine_chunks() for n in missing})
         return pa.table({n: self._columns[n] for n in wanted})
 
-    def zones_of(self, places: Iterable[int]) -> list[ManifestZones]:
+    def part(self, places: Sequence[int]) -> Part:
+        """The rows about some manifests."""
         table = self.columns()
-        owner = table.column(_MANIFEST).to_numpy()
+        renumbered = np.full(len(self.header.manifests), -1, np.int64)
+        renumbered[list(places)] = np.arange(len(places))
+        owner = renumbered[table.column(_MANIFEST).to_numpy()]
         rows = table.drop_columns([_MANIFEST])
-        return [
-            ManifestZones(record=self.header.manifests[p], rows=rows.take(pa.array(np.flatnonzero(owner == p))))
-            for p in places
-        ]
+        if bool((owner < 0).any()):
+            rows, owner = rows.filter(pa.array(owner >= 0)), owner[owner >= 0]
+        return Part(records=tuple(self.header.manifests[p] for p in places), rows=rows, owner=owner)
 
 
-def write_rollup(zones: Sequence[ManifestZones], *, base: str | None = None) -> bytes:
-    header = RollupHeader(base=base, manifests=tuple(z.record for z in zones))
-    owner = np.repeat(np.arange(len(zones)), [z.rows.num_rows for z in zones])
-    rows = join_rows([z.rows for z in zones])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Rows about several manifests; `owner` numbers the record that each row belongs to."""
+
+    records: tuple[ManifestRecord, ...]
+    rows: Any
+    owner: npt.NDArray[np.int64]
+
+    @staticmethod
+    def of(zones: ManifestZones) -> Part:
+        return Part(records=(zones.record,), rows=zones.rows, owner=np.zeros(zones.rows.num_rows, np.int64))
+
+
+def write_rollup(parts: Sequence[Part], *, base: str | None = None) -> bytes:
+    """A roll-up of these parts, older ones first."""
+    header = RollupHeader(base=base, manifests=tuple(r for p in parts for r in p.records))
+    before = np.cumsum([0, *(len(p.records) for p in parts)])
+    owner = np.concatenate([p.owner + n for p, n in zip(parts, before[:-1].tolist(), strict=True)])
+    rows = join_rows([p.rows for p in parts])
     table = rows.append_column(_MANIFEST, pa.array(owner, pa.int32()))
     metadata = {_HEADER_KEY: msgspec.json.encode(header), _SEAL_KEY: OPEN_SEAL.encode()}
     sink = io.BytesIO()
@@ -137,6 +155,10 @@ def join_rows(tables: Sequence[Any]) -> Any:
 
     Types are those of the last table that has the column: callers put newer rows last.
     """
+    try:
+        return pa.concat_tables(tables, promote_options="default").combine_chunks() if tables else pa.table({})
+    except pa.ArrowException:
+        pass  # a type was promoted between them
     types: dict[str, Any] = reduce(lambda known, t: {**known, **{f.name: f.type for f in t.schema}}, tables, {})
     columns = {
         name: pa.chunked_array([chunk for t in tables for chunk in _fitting(t, name, arrow)], arrow)

@@ -5,7 +5,7 @@ Spec: "Sequence Number Inheritance", "First Row ID Inheritance".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +16,8 @@ import pyarrow.compute
 
 from skipstone.index.entry_facts import ENTRY, FACT_KINDS, ROW_OFFSET
 from skipstone.index.sidecar_read import Sidecar
-from skipstone.index.zone_rows import promoted
+from skipstone.index.sidecar_write import Header
+from skipstone.index.zone_rows import can_promote, promoted
 from skipstone.metadata.manifests.inheritance import inherit
 from skipstone.metadata.manifests.manifest import ENTRY_COLUMNS, ManifestContent, ManifestFile
 from skipstone.metadata.manifests.manifest_rows import partition_arrow_type
@@ -44,86 +45,100 @@ class Wish:
         header = sidecar.header
         if not set(header.other_ids).isdisjoint(self.metrics):
             return False
-        stored = {n: f.type for n, f in zip(header.leaves, _leaf_fields(sidecar), strict=True)}
+        stored = sidecar.arrow_types
         for field_id, type_ in self.metrics.items():
             if not isinstance(type_, PrimitiveType):
                 return False
             for kind in ("lower", "upper"):
                 arrow = stored.get(f"{field_id}.{kind}")
-                if arrow is not None and promoted(pa.nulls(0, arrow), bound_type(type_)) is None:
+                if arrow is not None and not can_promote(arrow, bound_type(type_)):
                     return False
         wanted = partition_arrow_type(self.partition_type)
         if {f.id for f in self.partition_type.fields} != set(header.partition_ids):
             return False
         for field, arrow_field in zip(self.partition_type.fields, wanted):
             arrow = stored.get(f"partition.{field.id}")
-            if arrow is not None and promoted(pa.nulls(0, arrow), arrow_field.type) is None:
+            if arrow is not None and not can_promote(arrow, arrow_field.type):
                 return False
         return True
 
 
-def read_entries(
-    sidecar: Sidecar,
-    storage: Storage,
-    manifest: ManifestFile,
-    wish: Wish,
-    *,
-    blocks: Sequence[int] | None = None,
-    keep: Callable[[Any], Mask] | None = None,
-) -> Any:
-    """The live entries of some blocks (all by default), in the manifest's order.
+class BlockReader:
+    """Entries of some blocks of a sidecar (all by default), read in two steps.
 
-    `keep` sees the partition and the metrics of every entry, and says which are wanted; the other columns are read of
-    the blocks that hold one of them only.
+    `facts` gives the partition and the metrics of every entry in the order of the index; `entries` all columns of those
+    that a mask over them chooses. Of blocks without a chosen entry nothing more is read.
     """
-    chosen = list(range(len(sidecar.header.block_files))) if blocks is None else list(blocks)
-    facts_only = _facts_wanted(sidecar, wish)
-    if keep is None or len(chosen) <= 1:
-        table = _Block(sidecar, storage, chosen, (*facts_only, *_file_columns(wish)))
-        mask = None if keep is None else keep(_assembled(table, manifest, wish, facts_alone=True))
-        return _assembled(table if mask is None else table.filter(mask), manifest, wish)
-    facts = _Block(sidecar, storage, chosen, facts_only)
-    mask = keep(_assembled(facts, manifest, wish, facts_alone=True))
-    sizes = [sidecar.header.block_files[b] for b in chosen]
-    ends = np.cumsum(sizes, dtype=np.int64)
-    holds = np.add.reduceat(mask, ends - sizes) > 0 if len(mask) else np.zeros(len(sizes), bool)
-    left = [b for b, h in zip(chosen, holds.tolist(), strict=True) if h]
-    mask = mask[np.repeat(holds, sizes)]
-    if not left:
-        return _assembled(facts.filter(np.zeros(len(facts), bool)), manifest, wish)
-    return _assembled(_Block(sidecar, storage, left, (*facts_only, *_file_columns(wish))).filter(mask), manifest, wish)
+
+    def __init__(
+        self,
+        sidecar: Sidecar,
+        storage: Storage,
+        manifest: ManifestFile,
+        wish: Wish,
+        blocks: Sequence[int] | None = None,
+    ) -> None:
+        self._sidecar, self._storage, self._manifest, self._wish = sidecar, storage, manifest, wish
+        self._blocks = list(range(len(sidecar.header.block_files))) if blocks is None else list(blocks)
+        self._facts = _Columns(sidecar.header, 0, [])
+
+    def facts(self) -> Any:
+        self._facts = self._read(_fact_columns(self._sidecar, self._wish), self._blocks)
+        return _assembled(self._facts, self._manifest, self._wish, facts_alone=True)
+
+    def all_entries(self) -> Any:
+        """Everything at once, in the manifest's order."""
+        names = (*_fact_columns(self._sidecar, self._wish), *_file_columns(self._wish))
+        return _assembled(self._read(names, self._blocks), self._manifest, self._wish)
+
+    def entries(self, mask: Mask) -> Any:
+        """The chosen entries, in the manifest's order; `facts` was read before."""
+        sizes = np.array([self._sidecar.header.block_files[b] for b in self._blocks], np.int64)
+        holds = np.add.reduceat(mask, np.cumsum(sizes) - sizes) > 0 if len(mask) else np.zeros(len(sizes), bool)
+        left = [b for b, h in zip(self._blocks, holds.tolist(), strict=True) if h]
+        known = set(_fact_columns(self._sidecar, self._wish))
+        more = self._read([n for n in _file_columns(self._wish) if n not in known], left)
+        joined = self._facts.filter(mask).beside(more.filter(mask[np.repeat(holds, sizes)]))
+        return _assembled(joined, self._manifest, self._wish)
+
+    def _read(self, names: Sequence[str], blocks: Sequence[int]) -> _Columns:
+        header = self._sidecar.header
+        stored = [n for n in dict.fromkeys(names) if n in header.leaves]
+        tables = [self._sidecar.read(self._storage, stored, blocks)] if stored and blocks else []
+        return _Columns(header, sum(header.block_files[b] for b in blocks), tables)
 
 
-class _Block:
-    """Columns of some blocks; one that is not stored is constant, or null."""
+class _Columns:
+    """Columns of some entries; one that is not stored is constant, or null."""
 
-    def __init__(self, sidecar: Sidecar, storage: Storage, blocks: Sequence[int], names: Sequence[str]) -> None:
-        self.header = sidecar.header
-        stored = [n for n in dict.fromkeys(names) if n in self.header.leaves]
-        self._length = sum(self.header.block_files[b] for b in blocks)
-        self._table = sidecar.read(storage, stored, blocks) if stored and blocks else None
+    def __init__(self, header: Header, length: int, tables: Sequence[Any]) -> None:
+        self.header = header
+        self._length = length
+        self._tables = tables
 
     def __len__(self) -> int:
         return self._length
 
-    def filter(self, mask: Mask) -> _Block:
-        found = _Block.__new__(_Block)
-        found.header = self.header
-        found._table = None if self._table is None else self._table.filter(pa.array(mask))
-        found._length = int(mask.sum())
-        return found
+    def filter(self, mask: Mask) -> _Columns:
+        chosen = pa.array(mask)
+        return _Columns(self.header, int(mask.sum()), [t.filter(chosen) for t in self._tables])
+
+    def beside(self, other: _Columns) -> _Columns:
+        """These columns and those of another, of the same entries."""
+        return _Columns(self.header, self._length, [*self._tables, *other._tables])
 
     def column(self, name: str, arrow: Any) -> Any:
-        if self._table is not None and name in self._table.column_names:
-            column = self._table.column(name).combine_chunks()
-            return column if column.type == arrow or arrow is None else column.cast(arrow)
+        for table in self._tables:
+            if name in table.column_names:
+                column = table.column(name).combine_chunks()
+                return column if column.type == arrow or arrow is None else column.cast(arrow)
         value = self.header.constants.get(name)
         if value is None:
             return pa.nulls(self._length, arrow)
         return pa.repeat(pa.scalar(value, arrow), self._length)
 
 
-def _facts_wanted(sidecar: Sidecar, wish: Wish) -> list[str]:
+def _fact_columns(sidecar: Sidecar, wish: Wish) -> list[str]:
     names = [f"partition.{i}" for i in sidecar.header.partition_ids]
     names += [f"{i}.{kind}" for i in wish.metrics for kind in FACT_KINDS]
     return [*names, "record_count", "file_format"]
@@ -133,7 +148,7 @@ def _file_columns(wish: Wish) -> list[str]:
     return [*(c for c in wish.columns if c != "partition"), "status", ENTRY, ROW_OFFSET]
 
 
-def _assembled(block: _Block, manifest: ManifestFile, wish: Wish, *, facts_alone: bool = False) -> Any:
+def _assembled(block: _Columns, manifest: ManifestFile, wish: Wish, *, facts_alone: bool = False) -> Any:
     flat = ("record_count", "file_format") if facts_alone else {"status", *wish.columns}
     arrays: dict[str, Any] = {}
     for name, arrow in ENTRY_COLUMNS.items():
@@ -156,7 +171,7 @@ def _is_sorted(places: Any) -> bool:
     return bool(np.all(places[1:] > places[:-1]))
 
 
-def _inherited(arrays: dict[str, Any], block: _Block, manifest: ManifestFile) -> dict[str, Any]:
+def _inherited(arrays: dict[str, Any], block: _Columns, manifest: ManifestFile) -> dict[str, Any]:
     if "first_row_id" in arrays and manifest.content == ManifestContent.DATA and manifest.first_row_id is not None:
         offsets = block.column(ROW_OFFSET, pa.int64())
         arrays["first_row_id"] = pc.coalesce(
@@ -168,7 +183,7 @@ def _inherited(arrays: dict[str, Any], block: _Block, manifest: ManifestFile) ->
     return {n: done.column(n) if n in without else arrays[n] for n in arrays}
 
 
-def _partition(block: _Block, type_: StructType) -> Any:
+def _partition(block: _Columns, type_: StructType) -> Any:
     arrow = partition_arrow_type(type_)
     if not len(arrow):
         return pa.StructArray.from_buffers(arrow, len(block), [None])
@@ -179,11 +194,11 @@ def _partition(block: _Block, type_: StructType) -> Any:
     return pa.StructArray.from_arrays(children, fields=list(arrow))
 
 
-def _is_stored(block: _Block, field_id: int) -> bool:
+def _is_stored(block: _Columns, field_id: int) -> bool:
     return f"partition.{field_id}" in block.header.leaves
 
 
-def _metrics(block: _Block, field_id: int, type_: Type) -> dict[str, Any]:
+def _metrics(block: _Columns, field_id: int, type_: Type) -> dict[str, Any]:
     assert isinstance(type_, PrimitiveType)
     found: dict[str, Any] = {}
     for kind in FACT_KINDS:
@@ -199,10 +214,6 @@ def _metrics(block: _Block, field_id: int, type_: Type) -> dict[str, Any]:
     return found
 
 
-def _is_left_out(block: _Block, name: str) -> bool:
+def _is_left_out(block: _Columns, name: str) -> bool:
     """A value count that is neither stored nor constant is the number of rows."""
     return name not in block.header.leaves and name not in block.header.constants
-
-
-def _leaf_fields(sidecar: Sidecar) -> list[Any]:
-    return list(sidecar.metadata.schema.to_arrow_schema())

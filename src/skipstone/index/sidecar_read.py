@@ -41,6 +41,7 @@ class Sidecar:
     metadata: Any
     chunks: npt.NDArray[Any]
     footer: bytes
+    arrow_types: dict[str, Any]
 
     def read(self, storage: Storage, names: Sequence[str], blocks: Sequence[int]) -> Any:
         """Stored columns of some blocks, in the order of the index; `names` must be stored ones."""
@@ -104,5 +105,8 @@ def _opened(path: str, size: int, footer: bytes, manifest: ManifestFile) -> Side
     why = header.identity.why_not(manifest)
     if why is not None:
         raise FormatViolation(f"Invalid sidecar {path}: {why}.")
+    types = {f.name: f.type for f in metadata.schema.to_arrow_schema()}
     chunks = parse_chunks(metadata.metadata[CHUNKS_KEY], len(header.block_files), len(header.leaves))
-    return Sidecar(path=path, size_in_bytes=size, header=header, metadata=metadata, chunks=chunks, footer=footer)
+    return Sidecar(
+        path=path, size_in_bytes=size, header=header, metadata=metadata, chunks=chunks, footer=footer, arrow_types=types
+    )

@@ -127,17 +127,21 @@ def promoted(column: Any, wanted: Any) -> Any | None:
     """A column of bounds as a later schema types them; None where values could change."""
     if column.type == wanted:
         return column
-    is_promotion = (
-        (pa.types.is_int32(column.type) and pa.types.is_int64(wanted))
-        or (pa.types.is_float32(column.type) and pa.types.is_float64(wanted))
+    return column.cast(wanted) if can_promote(column.type, wanted) else None
+
+
+def can_promote(stored: Any, wanted: Any) -> bool:
+    return bool(
+        stored == wanted
+        or (pa.types.is_int32(stored) and pa.types.is_int64(wanted))
+        or (pa.types.is_float32(stored) and pa.types.is_float64(wanted))
         or (
-            pa.types.is_decimal128(column.type)
+            pa.types.is_decimal128(stored)
             and pa.types.is_decimal128(wanted)
-            and column.type.scale == wanted.scale
-            and column.type.precision <= wanted.precision
+            and stored.scale == wanted.scale
+            and stored.precision <= wanted.precision
         )
     )
-    return column.cast(wanted) if is_promotion else None
 
 
 def _one(column: Any) -> Any:

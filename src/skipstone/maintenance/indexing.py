@@ -15,7 +15,7 @@ from skipstone.index.build import index_manifest
 from skipstone.index.cleaning import index_files
 from skipstone.index.loading import find_sidecar, forget_opened, rollups_of
 from skipstone.index.places import index_directory, rollup_path, sidecar_path
-from skipstone.index.rollup import ManifestZones, write_rollup
+from skipstone.index.rollup import ManifestZones, Part, write_rollup
 from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
@@ -84,7 +84,7 @@ def build_index(
         if m.manifest_path not in known and not m.has_no_live_files
     ]
     done = run(index_one, jobs) if run is not None else in_parallel(index_one, jobs)
-    zones = [*known.values(), *(z for z in done if z is not None)]
+    zones = [*known.values(), *(Part.of(z) for z in done if z is not None)]
     if zones and (rebuild or jobs):
         storage.write_over(rollup_path(directory, snapshot.manifest_list), write_rollup(zones))
         storage.settle()
@@ -94,23 +94,28 @@ def build_index(
         indexed=sum(z is not None for z in done),
         known=len(known),
         left=sum(z is None for z in done),
-        files=sum(z.record.identity.live_files for z in zones if z.record.identity.content == ManifestContent.DATA),
+        files=sum(
+            record.identity.live_files
+            for part in zones
+            for record in part.records
+            if record.identity.content == ManifestContent.DATA
+        ),
         size_in_bytes=sum(info.size_in_bytes for info in index_files(metadata, storage)),
     )
 
 
 def _known(
     manifests: Sequence[ManifestFile], snapshot: Snapshot, metadata: TableMetadata, storage: Storage, directory: str
-) -> dict[str, ManifestZones]:
+) -> dict[str, Part]:
     """The zones of manifests whose index is whole."""
-    found: dict[str, ManifestZones] = {}
+    found: dict[str, Part] = {}
     for rollup in rollups_of(snapshot, metadata, storage, directory, []):
         places = {m.manifest_path: p for m in manifests if (p := rollup.find(m)) is not None}
-        for path, zones in zip(places, rollup.zones_of(places.values()), strict=True):
-            found.setdefault(path, zones)
+        for path, place in places.items():
+            found.setdefault(path, rollup.part([place]))
     by_path = {m.manifest_path: m for m in manifests}
     return {
-        path: zones
-        for path, zones in found.items()
-        if not zones.record.has_sidecar or find_sidecar(storage, directory, by_path[path], []) is not None
+        path: part
+        for path, part in found.items()
+        if not part.records[0].has_sidecar or find_sidecar(storage, directory, by_path[path], []) is not None
     }

@@ -42,6 +42,8 @@ def read_deletes(
 ) -> Any:
     """Live delete files with the bounds that help to match them, from manifests whose partitions can match."""
     chosen = [m for m in manifests if m.content == ManifestContent.DELETES]
+    if not chosen:
+        return no_deletes(metadata)
     # Deletes of an unpartitioned spec reach every partition; their manifests have no summaries to be pruned by.
     verdicts = prune_manifests(chosen, predicate, metadata, schema, float_order)
     kept = [m for m, v in zip(chosen, verdicts) if v != Verdict.NO_ROW_MATCHES or spec_of(m, metadata).is_unpartitioned]

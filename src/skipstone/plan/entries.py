@@ -43,7 +43,7 @@ DELETE_COLUMNS: Final = (
 
 def in_parallel(work: Callable[[T], R], items: Sequence[T], threads: int | None = None) -> list[R]:
     """The results in order; one item is done without a pool."""
-    if len(items) <= 1:
+    if len(items) <= 1 or threads == 1:
         return [work(item) for item in items]
     with ThreadPoolExecutor(max_workers=min(len(items), threads or os.cpu_count() or 1)) as pool:
         return list(pool.map(work, items))

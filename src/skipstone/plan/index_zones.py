@@ -25,12 +25,14 @@ from skipstone.plan.remapped import remapped_ids
 from skipstone.plan.snapshot_manifests import partition_type_of
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import TRUE, Predicate, field_ids
+from skipstone.zones.arrow import unpacked
 from skipstone.zones.judge import prove
 from skipstone.zones.levels import prove_partitions
 
 pa: Any = pyarrow
 
 _PLACE: Final = "place"
+_NOTHING: Final = np.zeros(0, bool)
 Mask = npt.NDArray[np.bool_]
 
 
@@ -63,6 +65,7 @@ class Judged:
     sidecars: Sequence[bool | None]
     rows: Any
     kept: Mask
+    every: Mask
 
     def has_sidecar(self, place: int) -> bool:
         """Whether to look for one: there is, or nobody knows."""
@@ -88,6 +91,26 @@ class Judged:
             partitions_skipped=len(np.unique(codes)) - len(left_codes),
             files=int(rows.column("files").to_numpy()[in_left].sum()),
         )
+
+    def count(self) -> int | None:
+        """How many rows match, where zones prove it: each manifest decided whole, by its partitions, or its blocks."""
+        if any(b is None for b in self.blocks):
+            return None
+        if self.rows is None:
+            return 0
+        kind, place = self.rows.column("kind").to_numpy(), self.rows.column(_PLACE).to_numpy()
+        counts = self.rows.column("rows")
+        known = ~counts.is_null().to_numpy()
+        rows = np.where(self.kept, counts.fill_null(0).to_numpy(), 0)
+        decided = ~self.kept | (self.every & known)
+        total, open_ = 0, np.ones(len(self.blocks), bool)
+        for level in ZoneKind:
+            of_level = (kind == level) & open_[place]
+            undecided = np.bincount(place[of_level & ~decided], minlength=len(open_)) > 0
+            settled = (np.bincount(place[of_level], minlength=len(open_)) > 0) & ~undecided
+            total += int(rows[of_level & settled[place]].sum())
+            open_ &= ~settled
+        return None if open_.any() else total
 
 
 def _tuple_codes(rows: Any) -> npt.NDArray[np.int64]:
@@ -122,13 +145,13 @@ def judge_rollups(
         if numbers:
             parts.append(_rows_about(rollup, numbers, _wanted(predicate, metadata)))
     if not parts:
-        return Judged(blocks=[None] * len(manifests), sidecars=sidecars, rows=None, kept=np.zeros(0, bool))
+        return Judged(blocks=[None] * len(manifests), sidecars=sidecars, rows=None, kept=_NOTHING, every=_NOTHING)
     # The base has the older rows, whose types give way.
     rows = join_rows(list(reversed(parts)))
     spec_ids = np.array([m.partition_spec_id for m in manifests], np.int32)[rows.column(_PLACE).to_numpy()]
     rows = rows.append_column("spec_id", pa.array(spec_ids, pa.int32()))
-    kept = ~_none(rows, predicate, metadata, schema, float_order)
-    return Judged(blocks=_left(rows, kept, sidecars), sidecars=sidecars, rows=rows, kept=kept)
+    none, every = _proofs(rows, predicate, metadata, schema, float_order)
+    return Judged(blocks=_left(rows, ~none, sidecars), sidecars=sidecars, rows=rows, kept=~none, every=every)
 
 
 def _wanted(predicate: Predicate, metadata: TableMetadata) -> list[str]:
@@ -147,15 +170,17 @@ def _rows_about(rollup: Rollup, numbers: dict[int, int], names: Sequence[str]) -
     return table if bool((owner >= 0).all()) else table.filter(pa.array(owner >= 0))
 
 
-def _none(rows: Any, predicate: Predicate, metadata: TableMetadata, schema: Schema, float_order: FloatOrder) -> Mask:
-    """Which zones hold no match."""
-    none = np.zeros(rows.num_rows, bool)
+def _proofs(
+    rows: Any, predicate: Predicate, metadata: TableMetadata, schema: Schema, float_order: FloatOrder
+) -> tuple[Mask, Mask]:
+    """Which zones hold no match, and which hold nothing else."""
     if predicate == TRUE:
-        return none
+        return np.zeros(rows.num_rows, bool), np.ones(rows.num_rows, bool)
     zones = column_zones(rows, field_ids(predicate), schema)
     for field_id in remapped_ids(metadata):
         zones = zones.forget(field_id)
-    none |= prove(predicate, zones, float_order).none.to_numpy(zero_copy_only=False)
+    proofs = prove(predicate, zones, float_order)
+    none, every = (unpacked(p).copy() for p in (proofs.none, proofs.every))
     spec_ids = rows.column("spec_id").to_numpy()
     for spec_id in np.unique(spec_ids).tolist():
         spec = metadata.specs_by_id.get(spec_id)
@@ -164,8 +189,9 @@ def _none(rows: Any, predicate: Predicate, metadata: TableMetadata, schema: Sche
         of_spec = np.flatnonzero(spec_ids == spec_id)
         tuples = partition_zones(rows.take(pa.array(of_spec)), partition_type_of(spec, metadata))
         proofs = prove_partitions(predicate, spec, schema, tuples, float_order)
-        none[of_spec] |= proofs.none.to_numpy(zero_copy_only=False)
-    return none
+        none[of_spec] |= unpacked(proofs.none)
+        every[of_spec] |= unpacked(proofs.every)
+    return none, every
 
 
 def _left(rows: Any, kept: Mask, sidecars: Sequence[bool | None]) -> list[Blocks | None]:

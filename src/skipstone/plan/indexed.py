@@ -8,7 +8,7 @@ of a filter, the manifest itself is read. Law: the same entries are kept that re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -20,8 +20,7 @@ from skipstone.errors import SkipstoneError
 from skipstone.index.columns import is_enabled
 from skipstone.index.loading import find_sidecar, rollups_of
 from skipstone.index.places import index_directory
-from skipstone.index.sidecar_entries import Wish, read_entries
-from skipstone.index.sidecar_read import Sidecar
+from skipstone.index.sidecar_entries import BlockReader, Wish
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.manifests.manifest_metrics import metric_type
 from skipstone.metadata.schema import Schema
@@ -43,6 +42,7 @@ from skipstone.plan.snapshot_manifests import partition_type_of, spec_of
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import TRUE, Predicate
 from skipstone.storage.protocol import Storage
+from skipstone.zones.arrow import unpacked
 from skipstone.zones.build.manifests import from_manifest_table
 from skipstone.zones.build.partitions import from_partitions
 from skipstone.zones.judge import prove
@@ -51,7 +51,7 @@ from skipstone.zones.levels import prove_partitions
 pa: Any = pyarrow
 
 Mask = npt.NDArray[np.bool_]
-_ALL: Final = None
+_FEW_SIDECARS: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,32 +78,38 @@ class IndexedEntries:
 
 @dataclass(slots=True)
 class _Reading:
-    """One manifest's turn: the entries if the index had them, else None."""
+    """One manifest's turn: the entries if the index has them, else None."""
 
-    table: Any | None = None
+    manifest: ManifestFile
+    reader: BlockReader | None = None
+    facts: Any = None
+    table: Any = None
     notes: list[str] = field(default_factory=list)
+
+    def attempt(self, work: Callable[[], None]) -> None:
+        """Do some of the reading; where it fails, the manifest itself will be read."""
+        try:
+            work()
+        except (SkipstoneError, OSError, pa.ArrowException) as error:
+            self.notes.append(str(error))
+            self.reader = self.table = None
 
 
 def read_data_entries(manifests: Sequence[ManifestFile], question: Question, *, use_index: bool) -> IndexedEntries:
     """The entries of data manifests that can hold a match, in the order of the manifests."""
-    metadata, storage = question.metadata, question.storage
+    metadata = question.metadata
     directory = index_directory(metadata) if use_index and manifests and is_enabled(metadata) else None
     if directory is None:
         return IndexedEntries(files=_read_whole(manifests, question))
     notes: list[str] = []
-    rollups = rollups_of(question.snapshot, metadata, storage, directory, notes)
+    rollups = rollups_of(question.snapshot, metadata, question.storage, directory, notes)
     judged = judge_rollups(rollups, manifests, question.predicate, metadata, question.schema, question.float_order)
     left = [i for i, found in enumerate(judged.blocks) if found is None or len(found)]
-
-    def read(place: int) -> _Reading:
-        if not judged.has_sidecar(place):
-            return _Reading()
-        return _read_sidecar(manifests[place], judged.blocks[place], question, directory)
-
-    readings = dict(zip(left, in_parallel(read, left), strict=True))
+    readings = {i: _Reading(manifests[i]) for i in left}
+    _read_sidecars([(readings[i], judged.blocks[i]) for i in left if judged.has_sidecar(i)], question, directory)
     notes += [note for r in readings.values() for note in r.notes]
     whole = [i for i in left if readings[i].table is None]
-    tables = _placed(readings, manifests, question)
+    tables = _placed(readings, question)
     if whole:
         decoded = _read_whole([manifests[i] for i in whole], question)
         at = decoded.schema.get_field_index("manifest")
@@ -120,55 +126,87 @@ def _read_whole(manifests: Sequence[ManifestFile], question: Question) -> Any:
     )
 
 
-def _read_sidecar(manifest: ManifestFile, blocks: Blocks | None, question: Question, directory: str) -> _Reading:
-    reading = _Reading()
-    sidecar = find_sidecar(question.storage, directory, manifest, reading.notes)
-    if sidecar is None:
-        return reading
-    try:
-        reading.table = _entries(sidecar, manifest, blocks, question, reading.notes)
-    except (SkipstoneError, OSError, pa.ArrowException) as error:
-        reading.notes.append(str(error))
-    return reading
+def _read_sidecars(turns: Sequence[tuple[_Reading, Blocks | None]], question: Question, directory: str) -> None:
+    """Facts of all sidecars first; then one judgement; then the files that are left."""
+    wishes = {r.manifest.partition_spec_id: _wish(r.manifest, question) for r, _ in turns}
+    reads_all = question.predicate == TRUE
+
+    def open_(turn: tuple[_Reading, Blocks | None]) -> None:
+        reading, blocks = turn
+        wish = wishes[reading.manifest.partition_spec_id]
+        sidecar = find_sidecar(question.storage, directory, reading.manifest, reading.notes)
+        if sidecar is None or wish is None:
+            return
+        if not wish.is_covered_by(sidecar):
+            reading.notes.append(f"Cannot use {sidecar.path}: it does not cover all columns of the filter.")
+            return
+        numbers = None if blocks is None or blocks.is_all else blocks.numbers
+        reader = BlockReader(sidecar, question.storage, reading.manifest, wish, numbers)
+        if reads_all:
+            reading.table = reader.all_entries()
+        else:
+            reading.facts, reading.reader = reader.facts(), reader
+
+    _spread(lambda turn: turn[0].attempt(lambda: open_(turn)), turns, question)
+    if reads_all:
+        return
+    opened = [r for r, _ in turns if r.reader is not None]
+    masks = _keep(opened, wishes, question)
+
+    def finish(turn: tuple[_Reading, Mask]) -> None:
+        reading, mask = turn
+        assert reading.reader is not None
+        reading.table = reading.reader.entries(mask)
+
+    chosen = list(zip(opened, masks, strict=True))
+    _spread(lambda turn: turn[0].attempt(lambda: finish(turn)), chosen, question)
 
 
-def _entries(
-    sidecar: Sidecar, manifest: ManifestFile, blocks: Blocks | None, question: Question, notes: list[str]
-) -> Any | None:
+def _spread(work: Callable[[Any], None], turns: Sequence[Any], question: Question) -> None:
+    """In threads where waiting for storage or much decoding pays for them."""
+    in_parallel(work, turns, threads=None if len(turns) > _FEW_SIDECARS else 1)
+
+
+def _wish(manifest: ManifestFile, question: Question) -> Wish | None:
     metadata = question.metadata
-    spec = spec_of(manifest, metadata)
     known = known_metrics(metadata, question.metrics)
     typed = schema_for(metadata, known)
-    wish = Wish(
+    if any(typed.find(i) is None for i in known):
+        return None  # no one schema types them all; each manifest's own does
+    return Wish(
         columns=FILE_COLUMNS,
         metrics={i: metric_type(i, (typed,), manifest.manifest_path) for i in known},
-        partition_type=partition_type_of(spec, metadata),
+        partition_type=partition_type_of(spec_of(manifest, metadata), metadata),
     )
-    if not wish.is_covered_by(sidecar):
-        notes.append(f"Cannot use {sidecar.path}: it does not cover all columns of the filter.")
-        return None
 
-    def keep(facts: Any) -> Mask:
-        metrics = from_manifest_table(facts, question.schema)
-        for field_id in remapped_ids(metadata):
-            metrics = metrics.forget(field_id)
+
+def _keep(readings: Sequence[_Reading], wishes: Mapping[int, Wish | None], question: Question) -> list[Mask]:
+    """Which entries of each manifest can match, all manifests of a spec judged together."""
+    masks: dict[int, Mask] = {}
+    for spec_id, wish in wishes.items():
+        places = [i for i, r in enumerate(readings) if r.manifest.partition_spec_id == spec_id]
+        if not places or wish is None:
+            continue
+        facts = pa.concat_tables([readings[i].facts for i in places]).combine_chunks()
+        ends = np.cumsum([readings[i].facts.num_rows for i in places])
+        parts = np.split(_may_match(facts, spec_id, wish, question), ends[:-1])
+        masks.update(zip(places, parts, strict=True))
+    return [masks[i] for i in range(len(readings))]
+
+
+def _may_match(facts: Any, spec_id: int, wish: Wish, question: Question) -> Mask:
+    metrics = from_manifest_table(facts, question.schema)
+    for field_id in remapped_ids(question.metadata):
+        metrics = metrics.forget(field_id)
+    none = unpacked(prove(question.predicate, metrics, question.float_order).none).copy()
+    spec = question.metadata.spec(spec_id)
+    if not spec.is_unpartitioned:
         tuples = from_partitions(facts.column("partition"), wish.partition_type)
-        none = prove_partitions(question.predicate, spec, question.schema, tuples, question.float_order).none
-        by_metrics = prove(question.predicate, metrics, question.float_order).none
-        mask: Mask = ~(none.to_numpy(zero_copy_only=False) | by_metrics.to_numpy(zero_copy_only=False))
-        return mask
-
-    return read_entries(
-        sidecar,
-        question.storage,
-        manifest,
-        wish,
-        blocks=None if blocks is None or blocks.is_all else blocks.numbers,
-        keep=None if question.predicate == TRUE else keep,
-    )
+        none |= unpacked(prove_partitions(question.predicate, spec, question.schema, tuples, question.float_order).none)
+    return ~none
 
 
-def _placed(readings: dict[int, _Reading], manifests: Sequence[ManifestFile], question: Question) -> list[Any]:
+def _placed(readings: Mapping[int, _Reading], question: Question) -> list[Any]:
     """Entries with the columns that tell where they come from."""
     unified = unified_type(question.metadata)
     found = []
@@ -176,7 +214,7 @@ def _placed(readings: dict[int, _Reading], manifests: Sequence[ManifestFile], qu
         table = reading.table
         if table is None:
             continue
-        spec = spec_of(manifests[place], question.metadata)
+        spec = spec_of(reading.manifest, question.metadata)
         tuples = unify_partition(table.column("partition"), partition_type_of(spec, question.metadata), unified)
         found.append(
             table.set_column(table.schema.get_field_index("partition"), "partition", tuples)
@@ -194,3 +232,14 @@ def _in_order(tables: Sequence[Any], question: Question) -> Any:
     if bool(np.all(places[1:] >= places[:-1])):
         return joined
     return joined.take(pa.array(np.argsort(places, kind="stable")))
+
+
+def count_rows(manifests: Sequence[ManifestFile], question: Question) -> int | None:
+    """How many rows match, if the roll-up of the snapshot proves it; delete files are not looked at."""
+    metadata, storage = question.metadata, question.storage
+    directory = index_directory(metadata) if is_enabled(metadata) else None
+    if directory is None:
+        return None
+    live = [m for m in manifests if not m.has_no_live_files]
+    rollups = rollups_of(question.snapshot, metadata, storage, directory, [])
+    return judge_rollups(rollups, live, question.predicate, metadata, question.schema, question.float_order).count()

@@ -32,11 +32,11 @@ from skipstone.plan.entries import (
     unified_type,
 )
 from skipstone.plan.index_zones import with_index
-from skipstone.plan.indexed import IndexedEntries, Question, read_data_entries
+from skipstone.plan.indexed import IndexedEntries, Question, count_rows, read_data_entries
 from skipstone.plan.levels import LevelReport, as_text
 from skipstone.plan.live_rows import UNKNOWN_ROWS, live_rows
 from skipstone.plan.remapped import remapped_ids, without_remapped
-from skipstone.plan.snapshot_manifests import manifests_of, prune_manifests
+from skipstone.plan.snapshot_manifests import manifests_of, prune_manifests, recent_manifests_of
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import TRUE, Predicate, field_ids
 from skipstone.predicate.project import residual
@@ -162,7 +162,8 @@ def plan_scan(
 
     `facts_of` names further columns whose facts the plan shall have: pruning beyond filters looks at them.
     """
-    manifests = () if snapshot is None else manifests_of(snapshot, metadata, storage)
+    listed = recent_manifests_of if use_index else manifests_of
+    manifests = () if snapshot is None else listed(snapshot, metadata, storage)
     data = [m for m in manifests if m.content == ManifestContent.DATA]
     verdicts = prune_manifests(data, predicate, metadata, schema, float_order)
     kept = [m for m, v in zip(data, verdicts) if v != Verdict.NO_ROW_MATCHES]
@@ -202,6 +203,33 @@ def plan_scan(
     )
     levels_seen = plan.levels if found.levels is None else with_index(plan.levels, found.levels)
     return replace(plan, levels=levels_seen, notes=found.notes)
+
+
+def count_by_index(
+    metadata: TableMetadata,
+    storage: Storage,
+    *,
+    snapshot: Snapshot | None,
+    schema: Schema,
+    predicate: Predicate = TRUE,
+    float_order: FloatOrder = FloatOrder.IEEE,
+) -> int | None:
+    """The number of matching rows, if zones above files prove it and nothing is deleted; no file is looked at."""
+    if snapshot is None:
+        return 0
+    manifests = recent_manifests_of(snapshot, metadata, storage)
+    if any(m.content == ManifestContent.DELETES and not m.has_no_live_files for m in manifests):
+        return None
+    question = Question(
+        metadata=metadata,
+        storage=storage,
+        snapshot=snapshot,
+        schema=schema,
+        predicate=predicate,
+        float_order=float_order,
+        metrics=(),
+    )
+    return count_rows(manifests, question)
 
 
 def finish(

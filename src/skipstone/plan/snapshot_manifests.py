@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from skipstone.errors import FormatViolation, Unsupported
+from skipstone.index.opened import opened
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.manifests.manifest_list import embedded_manifests, read_manifest_list
 from skipstone.metadata.manifests.manifest_read import read_manifest_header
@@ -24,6 +26,8 @@ from skipstone.zones.build.summaries import from_field_summaries
 from skipstone.zones.levels import prove_partitions
 from skipstone.zones.verdict import Verdict
 
+_MANIFEST_BYTES: Final = 1024  # about what a listed manifest takes in memory
+
 
 def manifests_of(snapshot: Snapshot, metadata: TableMetadata, storage: Storage) -> tuple[ManifestFile, ...]:
     """All manifests of a snapshot, in the order of its list."""
@@ -36,6 +40,18 @@ def manifests_of(snapshot: Snapshot, metadata: TableMetadata, storage: Storage) 
         path = snapshot.manifest_list
         return tuple(read_manifest_list(storage.read(path), source=path))
     return tuple(_embedded(storage, snapshot))
+
+
+def recent_manifests_of(snapshot: Snapshot, metadata: TableMetadata, storage: Storage) -> tuple[ManifestFile, ...]:
+    """The same from memory where a plan has read the list before: lists never change."""
+    path = snapshot.manifest_list
+    if path is None or snapshot.key_id is not None:
+        return manifests_of(snapshot, metadata, storage)
+    known: tuple[ManifestFile, ...] | None = opened.find(storage, path)
+    if known is None:
+        known = manifests_of(snapshot, metadata, storage)
+        opened.keep(storage, path, known, _MANIFEST_BYTES * len(known))
+    return known
 
 
 def _embedded(storage: Storage, snapshot: Snapshot) -> Iterator[ManifestFile]:

@@ -188,7 +188,7 @@ GC_ENABLED: Final = boolean("gc.enabled", True)
 INDEX_ENABLED: Final = boolean("skipstone.index.enabled", True)
 INDEX_COLUMNS: Final = names("skipstone.index.columns")
 INDEX_PATH: Final = location("skipstone.index.path")
-INDEX_SIDECAR_MIN_FILES: Final = integer("skipstone.index.sidecar-min-files", 64, low=1)
+INDEX_SIDECAR_MIN_FILES: Final = integer("skipstone.index.sidecar-min-files", 1_000, low=1)
 
 # Statistics.
 STATS_PARTITION_ON_COMMIT: Final = boolean("skipstone.stats.partition-on-commit", False)

@@ -1,0 +1,52 @@
+"""Files that never change, once opened: kept in memory up to a limit, so that the next plan opens nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Any, Final
+
+from skipstone.storage.protocol import Storage
+
+_KEPT_BYTES_MAX: Final = 64 * 1024 * 1024
+
+
+class Opened:
+    """Opened files by storage and path; the least recently used go first."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[int, str], tuple[Any, Any, int]] = OrderedDict()
+        self._bytes = 0
+
+    def find(self, storage: Storage, path: str) -> Any | None:
+        with self._lock:
+            found = self._kept.get((id(storage), path))
+            if found is None:
+                return None
+            self._kept.move_to_end((id(storage), path))
+            return found[0]
+
+    def keep(self, storage: Storage, path: str, value: Any, size: int) -> None:
+        with self._lock:
+            if (id(storage), path) in self._kept:
+                return
+            # The storage is kept too, so that its id is not given to another.
+            self._kept[id(storage), path] = (value, storage, size)
+            self._bytes += size
+            while self._bytes > self._bytes_max and len(self._kept) > 1:
+                self._bytes -= self._kept.popitem(last=False)[1][2]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+            self._bytes = 0
+
+
+opened: Final = Opened(_KEPT_BYTES_MAX)
+
+
+def forget_opened() -> None:
+    """Open files anew from now on."""
+    opened.clear()
