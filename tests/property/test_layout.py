@@ -70,6 +70,12 @@ def test_ranges_meet_the_files_that_share_a_value_and_hold_enough_rows(
         assert sweep.mass()[a : b + 1].sum() >= enough or b == len(points) - 1
 
 
+def test_numbers_far_from_zero_are_swept_too() -> None:
+    sweep = Sweep.of(pa.array([-(2**63), 2**62, 2**62]), pa.array([-(2**63), 2**62, 2**63 - 1]), np.array([5, 5, 5]))
+    assert sweep.depths().tolist() == [1, 0, 2, 1, 1]
+    assert np.isfinite(sweep.mass()).all() and sweep.mass()[0] == 5
+
+
 @pytest.fixture
 def lake(tmp_path: Path) -> Any:
     made = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))

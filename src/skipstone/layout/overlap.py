@@ -72,7 +72,8 @@ class Sweep:
     def mass(self) -> Floats:
         """The rows in each cell, those of a file spread evenly over its own."""
         upto = np.concatenate([[0.0], np.cumsum(self.widths)])
-        density = self.rows / (upto[self.high + 1] - upto[self.low])
+        # Far from zero a sum loses what is narrow: a file is never narrower than its bound.
+        density = self.rows / np.maximum(upto[self.high + 1] - upto[self.low], self.widths[self.low])
         # Sums of many densities leave a little behind where none is left.
         mass: Floats = np.maximum(self.widths * self.depths(density), 0.0)
         mass[self.depths() == 0] = 0.0
