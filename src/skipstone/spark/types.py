@@ -1,8 +1,7 @@
 """The table format's types as Spark's, and Spark's as the format's.
 
-Spark has no type for time of day that holds its whole day safely, and none for nanoseconds: such columns are refused by
-name, never cut. A uuid is text, a fixed is binary, a geometry or geography is its WKB bytes, as Iceberg's own runtime
-shows them.
+Spark 4.1 has its type for the time of day switched off, and none for nanoseconds: such columns are refused by name,
+never cut. A uuid is text and a fixed is binary, as in Iceberg's own runtime; a geometry or geography is its WKB bytes.
 
 Spec: "Schemas and Data Types".
 """
