@@ -55,8 +55,6 @@ FILES_LOST_BY_JAVA = (
     # The metrics are about a column that a later name mapping reads as another one.
     | of("v2_migrated", "label = 'n5'", "label LIKE 'n4%'")
 )
-# Counts of whole structs, which only ORC files have, are not used.
-FILES_KEPT_FOR_WANT_OF_STRUCT_COUNTS = of("v2_orc v3_orc", "extra IS NULL")
 
 
 def filters(table: GoldenTable) -> Iterator[tuple[str, dict[str, Any], Snapshot | None, Schema, Predicate]]:
@@ -133,5 +131,4 @@ def test_kept_files_are_among_those_that_java_keeps(table: GoldenTable) -> None:
         kept = {p.rpartition("/")[2] for p in ours.files.column("file_path").to_pylist()}
         if not kept <= {f["file"] for f in plan["files"]}:
             lost.add((table.name, name))
-    allowed = FILES_LOST_BY_JAVA | FILES_KEPT_FOR_WANT_OF_STRUCT_COUNTS
-    assert lost == {p for p in allowed if p[0] == table.name}
+    assert lost == {p for p in FILES_LOST_BY_JAVA if p[0] == table.name}

@@ -85,7 +85,7 @@ def test_a_file_of_nulls_is_skipped_without_a_value_count() -> None:
 
 
 def test_columns_in_lists_and_dropped_columns_have_no_facts() -> None:
-    table = pa.table({"record_count": [5], "6.null_count": [0], "99.null_count": [0], "3.null_count": [0]})
+    table = pa.table({"record_count": [5], "6.null_count": [0], "99.null_count": [0]})
     assert dict(from_manifest_table(table, SCHEMA).columns) == {}
 
 
@@ -100,3 +100,19 @@ def test_the_last_second_before_1970_in_an_orc_file_may_be_read_a_second_late(fi
     table = pa.table({"record_count": [1], "file_format": [file_format], "7.lower": bounds, "7.upper": bounds})
     zones = from_manifest_table(table, SCHEMA)
     assert verdicts(zones, "ts = TIMESTAMP_NTZ '1970-01-01 00:00:00.999999'") == [verdict]
+
+
+def test_whole_structs_and_lists_are_judged_by_their_own_counts() -> None:
+    """ORC files have such counts; a leaf's counts would not do, for it may be null where its struct is not."""
+    counts = {
+        "record_count": [10, 10, 10, 10, 10],
+        "3.null_count": [0, 10, 4, None, 11],
+        "3.value_count": [10, 10, 10, None, 10],
+        "5.null_count": [0, 10, 4, -1, 11],
+        "5.value_count": [10, 10, 10, 10, 10],
+    }
+    zones = from_manifest_table(pa.table({n: pa.array(v, pa.int64()) for n, v in counts.items()}), SCHEMA)
+    assert verdicts(zones, "s IS NULL") == [0, 2, 1, 1, 1]
+    assert verdicts(zones, "s IS NOT NULL") == [2, 0, 1, 1, 1]
+    assert verdicts(zones, "l IS NULL") == [0, 2, 1, 1, 1]
+    assert verdicts(zones, "l IS NOT NULL") == [2, 0, 1, 1, 1]

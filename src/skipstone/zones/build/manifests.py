@@ -18,9 +18,11 @@ from skipstone.metadata.types import (
     TimestampType,
     TimestamptzNsType,
     TimestamptzType,
+    Type,
     UnknownType,
 )
 from skipstone.metadata.values import bound_type
+from skipstone.predicate.nodes import WholeType
 from skipstone.zones.arrow import Array, Counts, pa, pc
 from skipstone.zones.zone_map import ColumnFacts, ZoneMap
 
@@ -37,7 +39,8 @@ def from_manifest_table(table: pa.Table, schema: Schema) -> ZoneMap:
     """One zone for each row of a manifest's table, with the metric columns ("4.lower") that were asked for.
 
     Facts about columns that `schema` does not have, or that lie in lists and maps, are left out: no predicate reads
-    them. `record_count` and `file_format` are used where the table has them.
+    them. A struct, list or map has counts at most: ORC writers tell how many of them are null. `record_count` and
+    `file_format` are used where the table has them.
     """
     row_count = _column(table, "record_count")
     rows = None if row_count is None else known_count(row_count)
@@ -45,7 +48,7 @@ def from_manifest_table(table: pa.Table, schema: Schema) -> ZoneMap:
     columns: dict[int, ColumnFacts] = {}
     for field_id in dict.fromkeys(int(m[1]) for m in wanted):
         field = schema.find(field_id)
-        if field is None or not isinstance(field.type, PrimitiveType) or schema.is_in_list_or_map(field_id):
+        if field is None or schema.is_in_list_or_map(field_id):
             continue
         is_nested = schema.parents_by_id.get(field_id) is not None
         columns[field_id] = _facts(table, field_id, field.type, rows, is_nested=is_nested)
@@ -53,11 +56,14 @@ def from_manifest_table(table: pa.Table, schema: Schema) -> ZoneMap:
 
 
 def _facts(
-    table: pa.Table, field_id: int, type_: PrimitiveType, rows: Counts | None, *, is_nested: bool
+    table: pa.Table, field_id: int, type_: Type, rows: Counts | None, *, is_nested: bool
 ) -> ColumnFacts:
     values = _count(table, f"{field_id}.value_count")
     if rows is not None:
         values = _value_count(values, rows, is_nested=is_nested)
+    if not isinstance(type_, PrimitiveType):
+        nulls = _count(table, f"{field_id}.null_count")
+        return ColumnFacts(type=WholeType(type_), null_count=nulls, value_count=values)
     lower, upper = (_bound(table, f"{field_id}.{kind}", type_) for kind in ("lower", "upper"))
     if upper is not None and type(type_) in _SECOND and "file_format" in table.column_names:
         upper = _with_late_second(upper, _SECOND[type(type_)], _column(table, "file_format"))
