@@ -55,6 +55,9 @@ class StatisticsVerbs:
     def _apply(self, change: Change) -> None:
         raise NotImplementedError
 
+    def _changeable(self) -> Any:
+        raise NotImplementedError
+
     def compute_partition_statistics(
         self,
         *,
@@ -68,6 +71,7 @@ class StatisticsVerbs:
         Built upon earlier statistics where there are any, unless `incremental` is false. `exact_rows` reads data where
         metadata cannot tell how many rows deletes have left. `zone_columns` are the columns to keep bounds of.
         """
+        self._changeable()  # before any file is written
         snapshot, schema = self._snapshot(snapshot_id), self.metadata.current_schema
         found = partition_statistics_of(
             self.metadata,
@@ -106,6 +110,7 @@ class StatisticsVerbs:
         Reads only files that were not analysed yet, unless `full` is true. `partitions` is a filter on partition
         columns, or a mapping of columns to values, in which None stands for any value.
         """
+        self._changeable()
         snapshot, schema = self._snapshot(snapshot_id), self.metadata.current_schema
         work = plan_analysis(
             self.metadata,

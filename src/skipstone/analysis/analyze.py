@@ -26,7 +26,10 @@ from skipstone.metadata.tables.statistics_files import StatisticsFile
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.scan import ScanPlan, plan_scan
 from skipstone.predicate.nodes import TRUE, Predicate
+from skipstone.stats.heavy_values import has_heavy_values
+from skipstone.stats.quantiles import NUMERIC
 from skipstone.stats.summary import ColumnSummary, FileSummary, merge_summaries
+from skipstone.stats.theta_hash import WITHOUT_NDV
 from skipstone.storage.protocol import Storage
 from skipstone.zones.verdict import Verdict
 
@@ -134,11 +137,13 @@ def _is_enough(column: KnownColumn | None, type_: Any, wishes: Wishes) -> bool:
     """A promotion changes the bytes that sketches hash, so what was known of the old type is not enough."""
     if column is None or column.summary.type != type_:
         return False
-    return not (wishes.ndv and column.summary.theta is None and _can_sketch(column.summary))
-
-
-def _can_sketch(summary: ColumnSummary) -> bool:
-    return summary.lower is not None
+    known = column.summary
+    has_values = not isinstance(type_, WITHOUT_NDV)
+    return (
+        (known.theta is not None or not (wishes.ndv and has_values))
+        and (known.quantiles is not None or not (wishes.quantiles and isinstance(type_, NUMERIC)))
+        and (known.heavy is not None or not (wishes.heavy_values and has_values and has_heavy_values(type_)))
+    )
 
 
 def finish_analysis(work: AnalysisPlan, summaries: Sequence[FileSummary], *, now_ms: int) -> FinishedAnalysis:

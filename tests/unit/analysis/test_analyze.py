@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import skipstone
-from skipstone.analysis.analyze import analysed_ids, plan_analysis
+from skipstone.analysis.analyze import analysed_ids, finish_analysis, plan_analysis
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.sketches import load_sketches, store_sketches
 from skipstone.commit import UpdateStatistics
@@ -156,6 +156,27 @@ def test_columns_that_cannot_be_analysed_are_named(tmp_path: Path) -> None:
     table.append(pa.table({"tags": [["a"]]}))
     with pytest.raises(InvalidInput, match="Cannot analyse column 'tags'"):
         table.analyze(["tags"])
+
+
+def test_a_table_that_is_read_only_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    opened = skipstone.open_table(table.metadata_location)
+    for work in (opened.analyze, opened.compute_partition_statistics):
+        with pytest.raises(InvalidInput, match="read only"):
+            work()
+    assert not Path(stats_directory(table.metadata)).exists()
+    assert opened.audit().is_clean and opened.estimate("id < 10").rows_high >= 10
+
+
+def test_what_an_earlier_analysis_left_out_is_read(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    ids = analysed_ids(table.schema, ["id"], table="t")
+    snapshot = table.current_snapshot
+    light = plan_analysis(table.metadata, table.storage, snapshot, field_ids=ids, wishes=Wishes(quantiles=False))
+    finish_analysis(light, [light.work().analyse(r) for r in light.rows], now_ms=1)
+    same = plan_analysis(table.metadata, table.storage, snapshot, field_ids=ids, wishes=Wishes(quantiles=False))
+    more = plan_analysis(table.metadata, table.storage, snapshot, field_ids=ids)
+    assert (len(light.rows), len(same.rows), len(more.rows)) == (4, 0, 4)
 
 
 def test_the_work_of_a_task_pickles_and_gives_the_same_by_any_route(tmp_path: Path) -> None:
