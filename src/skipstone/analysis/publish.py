@@ -16,6 +16,7 @@ from skipstone.analysis.partition_files import find_partition_statistics, store_
 from skipstone.analysis.partition_statistics import (
     check_partitioned,
     compute_partition_statistics,
+    is_better_in_full,
     update_partition_statistics,
 )
 from skipstone.commit.context import CommitContext
@@ -56,6 +57,8 @@ def _built_upon(
             continue
         if zone_ids is not None and set(zone_ids) != base.zones.columns.keys():
             continue
+        if is_better_in_full(base, metadata, storage, snapshot):
+            return None
         found = update_partition_statistics(base, metadata, storage, snapshot)
         if found is not None:
             return found

@@ -134,6 +134,15 @@ def test_statistics_follow_the_table_with_every_commit(tmp_path: Path) -> None:
     assert {k[0]: r["data_record_count"] for k, r in rows(found).items()} == {None: 2, "a": 1, "b": 4}
 
 
+def test_bounds_shrink_again_when_files_of_a_small_table_are_removed(tmp_path: Path) -> None:
+    table = make_table(tmp_path, properties={"skipstone.stats.partition-on-commit": "true"})
+    table.append(ROWS)
+    table.append(pa.table({"id": [100], "state": ["a"], "x": [None]}, ROWS.schema))
+    assert len(table.partition_statistics("id > 50")) == 1
+    table.delete("id = 100")
+    assert len(table.partition_statistics("id > 50")) == 0
+
+
 def test_building_upon_earlier_statistics_reads_only_what_changed(tmp_path: Path) -> None:
     table = make_table(tmp_path, properties={"commit.manifest-merge.enabled": "false"})
     for _ in range(5):
