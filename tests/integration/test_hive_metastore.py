@@ -269,6 +269,8 @@ def spark_with_metastore(iceberg_java: SparkSession, metastore: Metastore) -> Sp
         ".uri": metastore.uri,
         ".warehouse": metastore.warehouse,
         ".cache-enabled": "false",
+        # Iceberg asks for its locks in a way that a metastore refuses while it makes its lock tables by itself.
+        ".hadoop.iceberg.engine.hive.lock-enabled": "false",
     }.items():
         iceberg_java.conf.set(f"spark.sql.catalog.hms{key}", value)
     return iceberg_java

@@ -73,6 +73,8 @@ class Metastore:
             "hive.metastore.warehouse.dir": self.warehouse,
             "hive.metastore.event.db.notification.api.auth": "false",
             "hive.async.log.enabled": "false",
+            # The default pool is not among the jars; locks would fail at their first use.
+            "datanucleus.connectionPoolingType": "HikariCP",
         }
         if has_locks:
             # Only then the tables for locks are made; without them a lock, or dropping a database, ends the connection.

@@ -48,6 +48,7 @@ from skipstone.storage.protocol import Storage
 
 _EXCLUSIVE: Final = 3
 _TABLE_LEVEL: Final = 2
+_NO_TRANSACTION: Final = 6
 _ACQUIRED: Final = 1
 _WAITING: Final = 2
 _LOCK_SECONDS_MAX: Final = 180.0
@@ -283,7 +284,11 @@ class HiveCatalog:
 
     def _acquire(self, identifier: Identifier) -> int:
         component = api.LockComponent(
-            type=_EXCLUSIVE, level=_TABLE_LEVEL, dbname=identifier[0], tablename=identifier[1]
+            type=_EXCLUSIVE,
+            level=_TABLE_LEVEL,
+            dbname=identifier[0],
+            tablename=identifier[1],
+            operationType=_NO_TRANSACTION,
         )
         request = api.LockRequest(
             component=[component], user=_user(), hostname=socket.gethostname(), agentInfo="skipstone"

@@ -1,0 +1,91 @@
+"""Our tables in the store, and statistics to and from a metastore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from tests.support.hive import every_type, fill, statistics_of
+
+import skipstone
+from skipstone.hive.accurate import accurate_columns, with_columns, without_columns
+from skipstone.hive.client import HiveClient
+from skipstone.hive.mirror import mirror_lake
+from skipstone.hive.partition_names import NULL_NAME, parse_partition_name, partition_name
+from skipstone.hive.publish import import_statistics, publish_statistics
+from skipstone.hive.service import HiveServer, HiveService, ServerSettings
+from skipstone.hive.store import HiveStore
+
+
+@pytest.fixture
+def store() -> HiveStore:
+    return HiveStore("sqlite://")
+
+
+@pytest.fixture
+def client(store: HiveStore) -> Iterator[HiveClient]:
+    fill(store, partitions=2)
+    with (
+        HiveServer(HiveService(store, allow_writes=True), ServerSettings(port=0)) as server,
+        HiveClient(f"thrift://127.0.0.1:{server.port}") as made,
+    ):
+        yield made
+
+
+def test_published_statistics_are_marked_and_come_back(client: HiveClient, store: HiveStore) -> None:
+    publish_statistics(client, "db", "t", every_type(), partitions={"p=1": every_type(2)})
+    found = import_statistics(client, "db", "t", partitions=["p=0", "p=1"])
+    assert [f.statistics for f in found if f.partition is None] == every_type()
+    assert {f.partition for f in found} == {None, "p=1"}
+    assert all(f.is_accurate for f in found)
+
+
+def test_statistics_of_older_rows_are_stored_and_not_marked(client: HiveClient, store: HiveStore) -> None:
+    publish_statistics(client, "db", "t", every_type())
+    publish_statistics(client, "db", "t", [statistics_of("i", "int", 9)], is_current=False)
+    found = {f.statistics.column: f for f in import_statistics(client, "db", "t")}
+    assert found["i"].statistics.num_nulls == 9
+    assert not found["i"].is_accurate
+    assert found["s"].is_accurate
+
+
+def test_accuracy_is_kept_beside_what_others_wrote() -> None:
+    parameters = with_columns({"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}', "a": "b"}, ["y", "x"])
+    assert parameters["COLUMN_STATS_ACCURATE"] == '{"BASIC_STATS":"true","COLUMN_STATS":{"x":"true","y":"true"}}'
+    assert accurate_columns(without_columns(parameters, ["x"])) == {"y"}
+    assert without_columns({"COLUMN_STATS_ACCURATE": '{"COLUMN_STATS":{"x":"true"}}'}, ["x"]) == {}
+    for damaged in ("", "[]", '"x"', '{"COLUMN_STATS":7}'):
+        assert accurate_columns({"COLUMN_STATS_ACCURATE": damaged}) == set()
+
+
+def test_our_tables_become_hives(tmp_path: Path, store: HiveStore) -> None:
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path / "lake"))
+    columns = [("id", "long"), ("state", "string"), ("ts", "timestamp"), ("Upper", "decimal(9,2)")]
+    table = lake.create_table("db.t", columns, partition_by=["state", "day(ts)"])
+    table.append([{"id": 1, "state": "N/Y", "ts": datetime(2026, 11, 16, 3)}])
+    table.append([{"id": 2, "state": None, "ts": datetime(1969, 12, 31)}])
+    mirror_lake(lake, store)
+    hive = store.table("db", "t")
+    assert {c.name: c.type for c in hive.columns} == {"id": "bigint", "ts": "timestamp", "Upper": "decimal(9,2)"}
+    assert [(k.name, k.type) for k in hive.partition_keys] == [("state", "string"), ("ts_day", "date")]
+    assert store.partition_names("db", "t") == [
+        "state=N%2FY/ts_day=2026-11-16",
+        f"state={NULL_NAME}/ts_day=1969-12-31",
+    ]
+    store.put_table_statistics("db", "t", [statistics_of("id", "bigint")], now=1)
+    lake.load_table("db.t").delete("id = 2")
+    mirror_lake(lake, store)
+    assert store.partition_names("db", "t") == ["state=N%2FY/ts_day=2026-11-16"]
+    assert [s.column for s in store.table_statistics("db", "t")] == ["id"]
+    lake.drop_table("db.t")
+    mirror_lake(lake, store)
+    assert store.table_names("db") == []
+
+
+@pytest.mark.parametrize("value", ["a", "a b", "a/b", "50%", "x=y", "ü日", 'q"uote', "it's", "#", "\x7f", "[x]", "a:b"])
+def test_partition_names_are_parsed_back(value: str) -> None:
+    name = partition_name(["k", "K 2"], [value, None])
+    assert parse_partition_name(name) == {"k": value, "K 2": NULL_NAME}
+    assert name.count("/") == 1
