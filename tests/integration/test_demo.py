@@ -19,7 +19,7 @@ from skipstone.errors import AlreadyExists, InvalidInput
 
 pytestmark = pytest.mark.spark
 
-ROWS = 30_000
+ROWS = 12_000
 
 
 @pytest.fixture(scope="module")

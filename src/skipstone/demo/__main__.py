@@ -18,7 +18,7 @@ from skipstone.demo.story import TABLE, Story
 from skipstone.errors import AlreadyExists, InvalidInput, SkipstoneError
 from skipstone.spark import session
 
-ROWS_DEFAULT: Final = 3_000_000
+ROWS_DEFAULT: Final = 1_500_000
 SEED_DEFAULT: Final = 7
 WIDTH_DEFAULT: Final = 110
 

@@ -10,7 +10,7 @@ from skipstone.demo.story import TABLE, Story
 from skipstone.ui.numbers import in_bytes
 
 # A scale model: many small files, as a table of a real size has many large ones.
-FILE_SIZE_BYTES: Final = 128 * 1024
+FILE_SIZE_BYTES: Final = 24 * 1024
 LAYOUT: Final = {
     "skipstone.index.columns": "zip_code",
     "write.distribution-mode": "range",
