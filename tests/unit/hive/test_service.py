@@ -13,7 +13,7 @@ from typing import Any
 import hive_metastore.ThriftHiveMetastore as peer
 import hive_metastore.ttypes as peer_types
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.hive import ODD_NAMES, TYPES, by_name, every_type, fill, sketch, statistics_of
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
@@ -108,6 +108,7 @@ def test_a_broken_message_ends_its_connection_and_nothing_else(server: HiveServe
     assert is_alive(server)
 
 
+@settings(deadline=None)
 @given(data=st.binary(max_size=200))
 def test_any_bytes_are_a_message_or_a_violation(data: bytes) -> None:
     source = Input(data, limit=1 << 16)
@@ -119,6 +120,7 @@ def test_any_bytes_are_a_message_or_a_violation(data: bytes) -> None:
         return
 
 
+@settings(deadline=None)
 @given(data=st.data())
 def test_a_damaged_message_is_read_or_a_violation(data: st.DataObject) -> None:
     stats = api.ColumnStatistics(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skipstone.hive.errors import HiveInvalid
@@ -132,6 +132,7 @@ def test_an_alias_is_refused_and_the_right_form_is_shown(text: str, right_form: 
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 
 
+@settings(deadline=None)
 @given(database=NAMES, table=NAMES, column=NAMES, value=NAMES)
 def test_any_name_and_value_survives_quoting(database: str, table: str, column: str, value: str) -> None:
     text = value.replace("\\", "\\\\").replace("'", "\\'").replace("%", "\u0001").replace("_", "\u0002")
@@ -145,6 +146,7 @@ def test_any_name_and_value_survives_quoting(database: str, table: str, column: 
     assert parsed.partition == (key(column, value.replace("%", "\u0001").replace("_", "\u0002")),)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80) | st.from_regex(r"(analyze|describe|alter) table [a-z`'\"(,=.)\s]{0,40}", fullmatch=True))
 def test_any_text_is_a_statement_or_a_clear_error(text: str) -> None:
     try:
