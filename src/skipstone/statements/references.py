@@ -109,7 +109,7 @@ def _guessed_names(tokens: Tokens) -> Iterator[tuple[int, tuple[str, ...], bool]
                 end += 2
             parts = tuple(t.text for t in tokens.items[i:end:2])
             after = tokens.items[end] if end < len(tokens.items) else None
-            if len(parts) > 1 and (after is None or after.text != "("):
+            if after is None or after.text != "(":
                 has_alias = after is not None and (after.text.upper() == "AS" or after.token_type is TokenType.VAR)
                 yield tokens.items[i].start, parts, has_alias
             i = end
