@@ -58,10 +58,10 @@ def stage_rollup(
     try:
         before = () if parent is None else rollups_of(parent, metadata, context.storage, directory, [])
         zones: dict[str, ManifestZones] = staging.zones
-        data = grown_rollup(listed, zones, before)
-        if data is not None:
+        made = grown_rollup(listed, zones, before)
+        if made is not None:
             path = rollup_path(directory, manifest_list)
-            staging.store_beside(path, data, owner=manifest_list)
-            remember_rollup(context.storage, data, path)
+            staging.store_beside(path, made.data, owner=manifest_list)
+            remember_rollup(context.storage, made.data, path, made.rows)
     except _FAILURES:
         return

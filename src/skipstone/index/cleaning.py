@@ -19,6 +19,10 @@ def index_files(metadata: TableMetadata, storage: Storage) -> list[FileInfo]:
     return [] if directory is None else list(storage.list(directory))
 
 
+def name_of(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
 def needed_index_files(
     metadata: TableMetadata, storage: Storage, manifests: Iterable[str], manifest_lists: Iterable[str]
 ) -> set[str]:
@@ -26,12 +30,12 @@ def needed_index_files(
     directory = index_directory(metadata)
     if directory is None:
         return set()
-    stored = {info.path for info in index_files(metadata, storage)}
+    stored = {name_of(info.path) for info in index_files(metadata, storage)}
     needed = {sidecar_path(directory, path) for path in manifests}
     for manifest_list in manifest_lists:
         path = rollup_path(directory, manifest_list)
         needed.add(path)
-        rollup = find_rollup(storage, path, []) if path in stored else None
+        rollup = find_rollup(storage, path, []) if name_of(path) in stored else None
         if rollup is not None and rollup.header.base is not None:
             needed.add(rollup.header.base)
     return needed
@@ -46,9 +50,11 @@ def unused_index_files(
 ) -> list[str]:
     """The index files of manifests and manifest lists that are gone, and not needed by what is kept."""
     directory = index_directory(metadata)
-    stored = {info.path for info in index_files(metadata, storage)}
+    stored = {name_of(info.path): info.path for info in index_files(metadata, storage)}
     if directory is None or not stored:
         return []
     # A base may have outlived its snapshot: it goes with the last roll-up that names it.
-    candidates = needed_index_files(metadata, storage, *gone)
-    return sorted((candidates & stored) - needed_index_files(metadata, storage, *kept))
+    candidates, needed = (
+        {name_of(path) for path in needed_index_files(metadata, storage, *which)} for which in (gone, kept)
+    )
+    return sorted(path for name, path in stored.items() if name in candidates - needed)

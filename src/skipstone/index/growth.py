@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from skipstone.index.rollup import ManifestZones, Part, Rollup, write_rollup
+from skipstone.index.rollup import ManifestZones, Part, Rollup, WrittenRollup, write_rollup
 from skipstone.metadata.manifests.manifest import ManifestFile
 
 _SMALL_ROWS: Final = 256
@@ -18,7 +18,7 @@ _GROWN_SHARE: Final = 4  # a quarter of the base
 
 def grown_rollup(
     listed: Sequence[ManifestFile], new: Mapping[str, ManifestZones], before: Sequence[Rollup]
-) -> bytes | None:
+) -> WrittenRollup | None:
     """The roll-up of a snapshot with these manifests; `before` is what its parent has, the base last. None: no rows."""
     fresh = [Part.of(new[m.manifest_path]) for m in listed if m.manifest_path in new]
     rest = [m for m in listed if m.manifest_path not in new]

@@ -32,8 +32,9 @@ def find_rollup(storage: Storage, path: str, notes: list[str]) -> Rollup | None:
     return None if data is None else _quietly(lambda: remember_rollup(storage, data, path), notes)
 
 
-def remember_rollup(storage: Storage, data: bytes, path: str) -> Rollup:
-    rollup = parse_rollup(data, path)
+def remember_rollup(storage: Storage, data: bytes, path: str, rows: Any = None) -> Rollup:
+    """Keep a roll-up that was read, or just written with these rows."""
+    rollup = parse_rollup(data, path, rows)
     opened.keep(storage, path, rollup, 3 * len(data))
     return rollup
 

@@ -113,7 +113,15 @@ class Part:
         return Part(records=(zones.record,), rows=zones.rows, owner=np.zeros(zones.rows.num_rows, np.int64))
 
 
-def write_rollup(parts: Sequence[Part], *, base: str | None = None) -> bytes:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenRollup:
+    """The bytes of a roll-up, and its rows for those who read it next."""
+
+    data: bytes
+    rows: Any
+
+
+def write_rollup(parts: Sequence[Part], *, base: str | None = None) -> WrittenRollup:
     """A roll-up of these parts, older ones first."""
     header = RollupHeader(base=base, manifests=tuple(r for p in parts for r in p.records))
     before = np.cumsum([0, *(len(p.records) for p in parts)])
@@ -134,10 +142,11 @@ def write_rollup(parts: Sequence[Part], *, base: str | None = None) -> bytes:
         writer.write_table(table, row_group_size=max(1, table.num_rows))
     data = bytearray(sink.getbuffer())
     seal(data)
-    return bytes(data)
+    return WrittenRollup(data=bytes(data), rows=table)
 
 
-def parse_rollup(data: bytes, path: str) -> Rollup:
+def parse_rollup(data: bytes, path: str, rows: Any = None) -> Rollup:
+    """The roll-up in some bytes. `rows` are its rows if they are known, in the types that reading gives."""
     check_seal(data, path)
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
@@ -147,7 +156,8 @@ def parse_rollup(data: bytes, path: str) -> Rollup:
     if header.version != VERSION:
         raise FormatViolation(f"Invalid roll-up {path}: expected version {VERSION}, got {header.version}.")
     places = {r.identity.manifest_path: i for i, r in enumerate(header.manifests)}
-    return Rollup(path=path, header=header, file=file, places=places)
+    known = {} if rows is None else {n: rows.column(n).combine_chunks() for n in rows.column_names}
+    return Rollup(path=path, header=header, file=file, places=places, _columns=known)
 
 
 def join_rows(tables: Sequence[Any]) -> Any:

@@ -17,12 +17,29 @@ from skipstone.index.entry_facts import column_of_map
 from skipstone.index.zone_rows import ZoneKind
 from skipstone.metadata.manifests.manifest import EntryStatus
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.types import DoubleType, FloatType, PrimitiveType
-from skipstone.metadata.values import parse_bounds_array
+from skipstone.metadata.types import (
+    DateType,
+    DoubleType,
+    FloatType,
+    IntType,
+    LongType,
+    PrimitiveType,
+    TimestampType,
+    TimestamptzType,
+)
+from skipstone.metadata.values import bound_type, parse_bounds_array
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
+# Bounds that are plain numbers; floats have two zeros, and dates may have been widened.
+_FIXED: Final[dict[type[PrimitiveType], np.dtype[Any]]] = {
+    IntType: np.dtype("<i4"),
+    DateType: np.dtype("<i4"),
+    LongType: np.dtype("<i8"),
+    TimestampType: np.dtype("<i8"),
+    TimestamptzType: np.dtype("<i8"),
+}
 _MAPS: Final = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts")
 
 
@@ -38,10 +55,11 @@ def whole_zone(entries: Any, ids: Sequence[int], schema: Schema, source: str) ->
         "files": pa.array([count], pa.int64()),
         "rows": pa.array([_total(_one(entries.column("record_count")))], pa.int64()),
     }
-    if count and _all_parquet(_one(entries.column("file_format"))):
+    rows = entries.column("record_count").to_numpy()
+    if count and rows.min() > 0 and _all_parquet(_one(entries.column("file_format"))):
         maps = [_Map(_one(entries.column(name))) for name in _MAPS]
         for field_id in ids:
-            columns |= _facts(field_id, maps, schema, source)
+            columns |= _facts(field_id, maps, rows, schema, source)
     return pa.table(columns), count
 
 
@@ -70,18 +88,20 @@ class _Map:
         return self._array.items.take(pa.array(np.arange(first, first + self._width * self._count, self._width)))
 
 
-def _facts(field_id: int, maps: Sequence[_Map], schema: Schema, source: str) -> dict[str, Any]:
+def _facts(field_id: int, maps: Sequence[_Map], rows: Any, schema: Schema, source: str) -> dict[str, Any]:
     type_ = schema.field(field_id).type
     assert isinstance(type_, PrimitiveType)
     lows, highs, nulls, nans = (m.column(field_id) for m in maps)
     found: dict[str, Any] = {}
     is_float = isinstance(type_, FloatType | DoubleType)
     for name, counts in (("null_count", nulls), ("nan_count", nans if is_float else None)):
-        total = None if counts is None else _total(counts)
+        total = None if counts is None else _total(counts, rows)
         if total is not None:
             found[f"{field_id}.{name}"] = pa.array([total], pa.int64())
     if lows.null_count or highs.null_count:
         return found
+    if type(type_) in _FIXED and (plain := _plain_bounds(type_, lows, highs)) is not None:
+        return found | {f"{field_id}.{name}": bound for name, bound in plain.items()}
     both = pa.concat_arrays([lows, highs])
     bounds = parse_bounds_array(type_, both, source=source, place=f"[{field_id}]", on_bad="unknown")
     lower, upper = bounds[: len(lows)], bounds[len(lows) :]
@@ -97,12 +117,36 @@ def _facts(field_id: int, maps: Sequence[_Map], schema: Schema, source: str) -> 
     return found
 
 
-def _total(counts: Any) -> int | None:
-    """The sum of counts that are all known; those below zero are not."""
+def _plain_bounds(type_: PrimitiveType, lows: Any, highs: Any) -> dict[str, Any] | None:
+    """The facts of whole numbers of the expected width, without an array between; None where bytes are otherwise."""
+    dtype = _FIXED[type(type_)]
+    low, high = _numbers(lows, dtype), _numbers(highs, dtype)
+    if low is None or high is None or bool((low > high).any()):
+        return None
+    arrow = bound_type(type_)
+    return {
+        "lower": pa.array(low.min(keepdims=True)).view(arrow),
+        "upper": pa.array(high.max(keepdims=True)).view(arrow),
+        "covered": pa.array([len(low)], pa.int64()),
+    }
+
+
+def _numbers(raw: Any, dtype: np.dtype[Any]) -> Any | None:
+    offsets = np.frombuffer(raw.buffers()[1], np.int32)[raw.offset : raw.offset + len(raw) + 1]
+    if int(offsets[-1]) - int(offsets[0]) != len(raw) * dtype.itemsize or bool(
+        (np.diff(offsets) != dtype.itemsize).any()
+    ):
+        return None
+    return np.frombuffer(raw.buffers()[2], dtype, count=len(raw), offset=int(offsets[0]))
+
+
+def _total(counts: Any, most: Any = None) -> int | None:
+    """The sum of counts that are all known; those below zero are not, nor those above the number of rows."""
     if counts.null_count or len(counts) == 0:
         return None
     numbers = counts.to_numpy()
-    return None if numbers.min() < 0 else int(numbers.sum())
+    is_odd = numbers.min() < 0 or (most is not None and bool((numbers > most).any()))
+    return None if is_odd else int(numbers.sum())
 
 
 def _all_parquet(formats: Any) -> bool:

@@ -86,7 +86,7 @@ def build_index(
     done = run(index_one, jobs) if run is not None else in_parallel(index_one, jobs)
     zones = [*known.values(), *(Part.of(z) for z in done if z is not None)]
     if zones and (rebuild or jobs):
-        storage.write_over(rollup_path(directory, snapshot.manifest_list), write_rollup(zones))
+        storage.write_over(rollup_path(directory, snapshot.manifest_list), write_rollup(zones).data)
         storage.settle()
         forget_opened()
     return IndexReport(

@@ -19,7 +19,7 @@ from skipstone.catalog.metadata_store import metadata_directory
 from skipstone.catalog.protocol import LoadedTable
 from skipstone.catalog.versions import VERSION_HINT
 from skipstone.errors import InvalidInput, NotFound
-from skipstone.index.cleaning import index_files, needed_index_files
+from skipstone.index.cleaning import index_files, name_of, needed_index_files
 from skipstone.maintenance.expire import check_deletable
 from skipstone.maintenance.reachable import list_paths, live_files, manifests_by_path, statistics_paths
 from skipstone.metadata.tables.snapshots import Snapshot
@@ -100,8 +100,9 @@ def _unneeded_index(index: list[FileInfo], needed: set[str], table: LoadedTable,
     if not index:
         return []
     avro = [path for path in needed if path.endswith(".avro")]
-    useful = needed_index_files(table.metadata, storage, avro, avro)
-    return [info for info in index if info.path not in useful]
+    # By name, which is unique in the one directory: a listing may spell its path in another way.
+    useful = {name_of(path) for path in needed_index_files(table.metadata, storage, avro, avro)}
+    return [info for info in index if name_of(info.path) not in useful]
 
 
 def _chosen(
