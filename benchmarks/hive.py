@@ -97,7 +97,7 @@ def statistics(number: int) -> list[ColumnStatistics]:
                 type=type_,
                 kind=kind,
                 num_nulls=number,
-                num_distincts=number + position,
+                num_distincts=number + position + 1,
                 low=None if is_text else (number if type_ != "double" else number / 3),
                 high=None if is_text else (number + 1000 if type_ != "double" else number * 3.5),
                 avg_length=number / 7 if is_text else None,
