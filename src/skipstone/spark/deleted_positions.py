@@ -1,7 +1,7 @@
 """Rows deleted by position: from position delete files and deletion vectors.
 
-The deleted positions of each file are a row of bits. The bits of all files are broadcast, and a row asks for its own by
-ordinal and position: about as fast as no deletes at all.
+The deleted positions of each file are a row of bits, and a row asks for its own by ordinal and position: about as fast
+as no deletes at all. The bits travel with the query as one value; if they are many, they are broadcast and joined.
 
 Spec: "Position Delete Files", "Deletion Vectors".
 """
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -29,9 +29,13 @@ pa: Any = pyarrow
 _OF: Final = f"{PREFIX}deleted_of"
 _WORDS: Final = f"{PREFIX}deleted_words"
 _WORD_BITS: Final = 64
+_WORD_SHIFT: Final = 6
+# Beyond this, bits are better broadcast once than carried by every stage.
+_CARRIED_WORDS_MAX: Final = 4_000_000
 _SCHEMA: Final = T.StructType(
     [T.StructField(_OF, T.LongType()), T.StructField(_WORDS, T.ArrayType(T.LongType(), False))]
 )
+_VALUE_SCHEMA: Final = T.StructType([T.StructField(_WORDS, T.ArrayType(T.ArrayType(T.LongType(), False), False))])
 _IS_SET: Final = (
     f"getbit(get({_WORDS}, cast({POSITION} div {_WORD_BITS} as int)), cast({POSITION} & {_WORD_BITS - 1} as int)) = 1"
 )
@@ -39,22 +43,25 @@ _IS_SET: Final = (
 
 def without_deleted(spark: SparkSession, frame: DataFrame, plan: ScanPlan, storage: Storage) -> DataFrame:
     """The rows of files, by ordinals of the plan, that no position delete removes."""
-    bits = _bits_frame(spark, plan, storage)
-    if bits is None:
+    found = _bits(plan, storage)
+    if not found:
         return frame
-    return frame.join(F.broadcast(bits), F.expr(f"{ORDINAL} = {_OF} and {_IS_SET}"), "left_anti")
+    if sum(len(words) for _, words in found) <= _CARRIED_WORDS_MAX:
+        return frame.where(~F.coalesce(_bit_of(_value(spark, found, len(plan))) == 1, F.lit(False)))
+    return frame.join(F.broadcast(_frame(spark, found)), F.expr(f"{ORDINAL} = {_OF} and {_IS_SET}"), "left_anti")
 
 
 def with_deleted_mark(spark: SparkSession, frame: DataFrame, plan: ScanPlan, storage: Storage) -> DataFrame:
     """All rows, with whether a position delete removes them."""
-    bits = _bits_frame(spark, plan, storage)
-    if bits is None:
+    found = _bits(plan, storage)
+    if not found:
         return frame.selectExpr("*", f"false AS {IS_DELETED}")
-    joined = frame.join(F.broadcast(bits), F.expr(f"{ORDINAL} = {_OF}"), "left")
+    joined = frame.join(F.broadcast(_frame(spark, found)), F.expr(f"{ORDINAL} = {_OF}"), "left")
     return joined.selectExpr("*", f"coalesce({_IS_SET}, false) AS {IS_DELETED}")
 
 
-def _bits_frame(spark: SparkSession, plan: ScanPlan, storage: Storage) -> DataFrame | None:
+def _bits(plan: ScanPlan, storage: Storage) -> list[tuple[int, Any]]:
+    """The bits of each file that has any, by ordinal."""
     deleted = PositionDeletes(plan, storage)
     content = plan.deletes.column("content").to_numpy()
     by_position = set(np.flatnonzero(content == FileContent.POSITION_DELETES).tolist())
@@ -62,15 +69,34 @@ def _bits_frame(spark: SparkSession, plan: ScanPlan, storage: Storage) -> DataFr
     lists = plan.files.column("deletes")
     rows = [(i, d) for i, every in enumerate(lists.to_pylist()) if (d := [r for r in every if r in by_position])]
     words = in_parallel(lambda row: _words(deleted.of(paths[row[0]].as_py(), row[1])), rows)
-    found = [(row[0], w) for row, w in zip(rows, words, strict=True) if len(w)]
-    if not found:
-        return None
-    offsets = np.cumsum([0, *(len(w) for _, w in found)])
-    arrays = [
-        pa.array([ordinal for ordinal, _ in found], pa.int64()),
-        pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(np.concatenate([w for _, w in found]))),
-    ]
+    return [(row[0], w) for row, w in zip(rows, words, strict=True) if len(w)]
+
+
+def _frame(spark: SparkSession, found: list[tuple[int, Any]]) -> DataFrame:
+    """One row a file."""
+    arrays = [pa.array([ordinal for ordinal, _ in found], pa.int64()), _lists([words for _, words in found])]
     return spark.createDataFrame(pa.table(arrays, [_OF, _WORDS]), _SCHEMA)
+
+
+def _value(spark: SparkSession, found: list[tuple[int, Any]], num_files: int) -> Column:
+    """All bits as one value: an array of words for every ordinal, empty for files without deletes."""
+    by_ordinal = dict(found)
+    nothing = np.empty(0, np.int64)
+    words = _lists([by_ordinal.get(i, nothing) for i in range(num_files)])
+    whole = pa.ListArray.from_arrays(pa.array([0, num_files], pa.int32()), words)
+    return spark.createDataFrame(pa.table([whole], [_WORDS]), _VALUE_SCHEMA).scalar()
+
+
+def _bit_of(words: Column) -> Column:
+    """The bit of a row's own position."""
+    place = F.shiftright(F.col(POSITION), _WORD_SHIFT).cast("int")
+    own = F.get(F.get(words, F.col(ORDINAL).cast("int")), place)
+    return F.getbit(own, F.col(POSITION).bitwiseAND(_WORD_BITS - 1).cast("int"))
+
+
+def _lists(words: list[Any]) -> Any:
+    offsets = np.cumsum([0, *(len(w) for w in words)])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(np.concatenate(words)))
 
 
 def _words(positions: Positions) -> Any:
