@@ -16,10 +16,13 @@ from skipstone.analysis.audit_statistics import audit_partition_statistics, audi
 from skipstone.analysis.estimate import Estimate, estimate
 from skipstone.analysis.partition_files import find_partition_statistics, store_partition_statistics
 from skipstone.analysis.publish import WritePartitionStatistics, partition_statistics_of
+from skipstone.analysis.repairs import right_entries
 from skipstone.analysis.table_statistics import statistics_by_partition, table_statistics
 from skipstone.commit import Change, Transaction, UpdateStatistics
 from skipstone.commit.retry import now_ms
 from skipstone.errors import InvalidInput
+from skipstone.hosts import spark_host
+from skipstone.maintenance.metrics_repair import RepairEntries
 from skipstone.metadata.manifests.manifest import ManifestContent
 from skipstone.metadata.tables.properties import STATS_PARTITION_ON_COMMIT, property_value
 from skipstone.metadata.tables.snapshots import Snapshot
@@ -104,11 +107,13 @@ class StatisticsVerbs:
         snapshot_id: int | None = None,
         full: bool = False,
         threads: int | None = None,
+        spark: Any = None,
     ) -> FinishedAnalysis:
         """Find out what only rows can tell: distinct values, quantiles, frequent values, lengths, exact bounds.
 
         Reads only files that were not analysed yet, unless `full` is true. `partitions` is a filter on partition
-        columns, or a mapping of columns to values, in which None stands for any value.
+        columns, or a mapping of columns to values, in which None stands for any value. With a Spark session, its tasks
+        read the files.
         """
         self._changeable()
         snapshot, schema = self._snapshot(snapshot_id), self.metadata.current_schema
@@ -120,7 +125,10 @@ class StatisticsVerbs:
             partitions=self._partitions(partitions),
             full=full,
         )
-        summaries = in_parallel(work.work().analyse, work.rows, threads)
+        if spark is None:
+            summaries = in_parallel(work.work().analyse, work.rows, threads)
+        else:
+            summaries = spark_host(f"analyse {self.name} with Spark").analyse_files(work, spark, table=self.name)
         finished = finish_analysis(work, summaries, now_ms=now_ms())
         if finished.file is not None:
             self._apply(UpdateStatistics(set_table=(finished.file,)))
@@ -149,15 +157,21 @@ class StatisticsVerbs:
         snapshot = self._snapshot(snapshot_id)
         return estimate(self.metadata, self.storage, snapshot, predicate, float_order=float_order)
 
-    def audit(self, *, snapshot_id: int | None = None, repair: bool = False, threads: int | None = None) -> AuditReport:
+    def audit(
+        self, *, snapshot_id: int | None = None, repair: bool = False, threads: int | None = None, spark: Any = None
+    ) -> AuditReport:
         """Read every data file of a snapshot and hold all stored statistics against it.
 
-        With `repair`, registered statistics files that are wrong are computed anew. Wrong metrics in manifests are
-        reported with the right values.
+        With `repair`, registered statistics files that are wrong are computed anew, and entries of data files whose
+        metrics are wrong are listed again with right ones, by a snapshot that changes no row. With a Spark session, its
+        tasks read the files.
         """
         snapshot = self._snapshot(snapshot_id)
         work = plan_audit(self.metadata, self.storage, snapshot)
-        audited = in_parallel(work.audit, range(len(work.places)), threads)
+        if spark is None:
+            audited = in_parallel(work.audit, range(len(work.places)), threads)
+        else:
+            audited = spark_host(f"audit {self.name} with Spark").audit_files(work, spark, table=self.name)
         has_deletes = any(
             m.content == ManifestContent.DELETES for m in manifests_of(snapshot, self.metadata, self.storage)
         )
@@ -166,11 +180,22 @@ class StatisticsVerbs:
             *audit_sketches(self.metadata, self.storage, snapshot, audited, has_deletes=has_deletes),
         ]
         report = finish_audit(work, audited, others)
-        if repair and report.recompute_partition_statistics:
-            self.compute_partition_statistics(snapshot_id=snapshot.snapshot_id, incremental=False)
-        if repair and report.recompute_table_statistics:
-            self.analyze(snapshot_id=snapshot.snapshot_id, full=True)
+        if repair and not report.is_clean:
+            self._repair(report, snapshot, spark)
         return report
+
+    def _repair(self, report: AuditReport, snapshot: Snapshot, spark: Any) -> None:
+        self._changeable()
+        if report.recompute_partition_statistics:
+            self.compute_partition_statistics(snapshot_id=snapshot.snapshot_id, incremental=False)
+        if report.recompute_table_statistics:
+            self.analyze(snapshot_id=snapshot.snapshot_id, full=True, spark=spark)
+        right = right_entries(report.findings, self.metadata)
+        if right:
+            self._apply(RepairEntries(right=right))
+            # Bounds of partitions were made of those that were wrong, and are carried on from file to file.
+            if self.metadata.partition_statistics:
+                self.compute_partition_statistics(incremental=False)
 
     def _partitions(self, chosen: Any) -> Predicate:
         if isinstance(chosen, Mapping) and "type" not in chosen:

@@ -44,13 +44,18 @@ NDV_STD_DEVS: Final = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A stored fact that is wrong: where it is stored, about what, and what the data says."""
+    """A stored fact that is wrong: where it is stored, about what, and what the data says.
+
+    `file_path` and `field_id` name the data file, and its column, that a manifest is wrong about.
+    """
 
     stored_in: str
     about: str
     fact: str
     stored: Any
     actual: Any
+    file_path: str | None = None
+    field_id: int | None = None
 
     def __str__(self) -> str:
         return f"{self.stored_in}: {self.fact} of {self.about}: stored {self.stored!r}, actual {self.actual!r}"
@@ -84,7 +89,7 @@ class FileAudit:
         files = self.analysis.plan.files
         actual = {"record_count": summary.row_count, "file_size_in_bytes": size}
         return [
-            Finding(stored_in=stored_in, about=path, fact=fact, stored=stored, actual=value)
+            Finding(stored_in=stored_in, about=path, fact=fact, stored=stored, actual=value, file_path=path)
             for fact, value in actual.items()
             if (stored := files.column(fact)[row].as_py()) != value
         ]
@@ -109,7 +114,8 @@ class FileAudit:
         if isinstance(column.type, FloatType | DoubleType) and stored["nan_count"] not in (None, column.nan_count):
             found.append(("nan_count", stored["nan_count"], column.nan_count))
         found += _outside(lower, upper, column)
-        return [Finding(stored_in=stored_in, about=about, fact=f, stored=s, actual=a) for f, s, a in found]
+        place: Any = {"stored_in": stored_in, "about": about, "file_path": path, "field_id": column.field_id}
+        return [Finding(fact=f, stored=s, actual=a, **place) for f, s, a in found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +168,8 @@ def plan_audit(metadata: TableMetadata, storage: Storage, snapshot: Snapshot) ->
     wishes = Wishes(ndv=True, quantiles=False, heavy_values=False)
     return FileAudit(
         analysis=FileAnalysis(plan=plan, storage=storage, field_ids=leaves, wishes=wishes),
-        zones=from_manifest_table(entries, schema),
+        # Without the number of rows, counts that contradict it are not passed over.
+        zones=from_manifest_table(entries.drop_columns(["record_count"]), schema),
         manifests=tuple(m.manifest_path for m in listed),
         places=tuple(entries.column("manifest").to_pylist()),
     )

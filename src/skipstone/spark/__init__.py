@@ -6,6 +6,8 @@
 Law: what Spark reads through us equals a full scan by Spark itself; what a job wrote is visible after its commit only.
 """
 
+from skipstone.spark.analyze import analyse_files
+from skipstone.spark.audit import audit_files
 from skipstone.spark.catalogs import attach
 from skipstone.spark.changes import read_changes
 from skipstone.spark.frames_in import schema_of_frame
@@ -13,4 +15,15 @@ from skipstone.spark.scan import read_scan
 from skipstone.spark.session import active, prepared, session
 from skipstone.spark.write import write_frame
 
-__all__ = ["attach", "active", "prepared", "read_changes", "read_scan", "schema_of_frame", "session", "write_frame"]
+__all__ = [
+    "active",
+    "analyse_files",
+    "attach",
+    "audit_files",
+    "prepared",
+    "read_changes",
+    "read_scan",
+    "schema_of_frame",
+    "session",
+    "write_frame",
+]

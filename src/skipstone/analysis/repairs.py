@@ -1,0 +1,57 @@
+"""What an audit found wrong about data files in manifests, as the entries should have it.
+
+Laws: only facts that are wrong are changed. A right value goes in where there is one to store; else the fact goes,
+because an unknown fact is never wrong. A file that cannot be read is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from skipstone.analysis.audit import Finding
+from skipstone.analysis.file_analysis import analysed_leaves
+from skipstone.metadata.manifests.manifest import METRIC_COLUMNS
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.write.metrics import bound_bytes
+from skipstone.write.metrics_modes import metrics_modes
+
+# Facts of an entry by column; those about columns of the file by field id, None for one that goes.
+EntryFacts = dict[str, Any]
+
+_COUNTS: Final = {"value_count": "value_counts", "null_count": "null_value_counts", "nan_count": "nan_value_counts"}
+_BOUNDS: Final = {"lower_bound": "lower_bounds", "upper_bound": "upper_bounds"}
+_OF_FILE: Final = ("record_count", "file_size_in_bytes")
+# The two differ by what writers count, not by what is there; without one of them nothing can be concluded.
+_OF_STRUCT: Final = "value_count - null_count"
+
+
+def right_entries(findings: Iterable[Finding], metadata: TableMetadata) -> dict[str, EntryFacts]:
+    """The facts to change, by data file."""
+    right: dict[str, EntryFacts] = {}
+    for finding in findings:
+        if finding.file_path is None:
+            continue
+        facts = right.setdefault(finding.file_path, {})
+        if finding.fact in _OF_FILE:
+            facts[finding.fact] = finding.actual
+        elif finding.field_id is not None:
+            for name, value in _of_column(finding, metadata).items():
+                facts.setdefault(name, {})[finding.field_id] = value
+    return {path: facts for path, facts in right.items() if facts}
+
+
+def _of_column(finding: Finding, metadata: TableMetadata) -> Mapping[str, Any]:
+    if finding.fact in _COUNTS:
+        return {_COUNTS[finding.fact]: finding.actual}
+    if finding.fact == _OF_STRUCT:
+        return {"value_counts": None, "null_value_counts": None}
+    assert finding.field_id is not None
+    name = _BOUNDS[finding.fact]
+    assert name in METRIC_COLUMNS
+    schema = metadata.current_schema
+    mode = metrics_modes(schema, metadata.properties, metadata.default_sort_order).get(finding.field_id)
+    if mode is None or mode.kind in ("none", "counts"):
+        return {name: None}
+    type_: Any = analysed_leaves(schema)[finding.field_id].type
+    return {name: bound_bytes(type_, finding.actual, mode, is_upper=name == "upper_bounds")}

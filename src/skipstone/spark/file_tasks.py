@@ -1,0 +1,70 @@
+"""Work on data files in Spark's tasks: files go out in portions of about as many bytes, Arrow tables come back.
+
+Spark schedules and tries again; a task opens its files itself. A little work is done here and now, because a job takes
+longer to start than it would run.
+"""
+
+from __future__ import annotations
+
+import heapq
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from skipstone.spark.failures import told_as_ours
+from skipstone.spark.progress import progress
+from skipstone.spark.session import cores_of, is_remote
+from skipstone.spark.shipping import is_local
+from skipstone.spark.task_writes import ENTRIES, collected, serialized
+
+# A few tasks a core even out files that take unlike time; more only cost their start.
+_TASKS_PER_CORE: Final = 4
+_BYTES_HERE_MAX: Final = 16 << 20
+# What opening one more file is worth in bytes.
+_OPEN_COST_BYTES: Final = 1 << 18
+
+Job = Callable[[Any], pa.Table]
+
+
+def over_files(spark: Any, sizes: Any, portion_of: Callable[[Any], Any], job: Job, *, what: str) -> list[pa.Table]:
+    """Run `job` on portions of files that have these sizes. `portion_of` makes what travels out of the files' rows."""
+    costs = np.asarray(sizes, np.int64) + _OPEN_COST_BYTES
+    if not len(costs):
+        return []
+    cores = cores_of(spark)
+    is_here = costs.sum() <= _BYTES_HERE_MAX and not is_remote(spark) and is_local(spark.sparkContext.master)
+    portions = [portion_of(rows) for rows in balanced(costs, cores if is_here else cores * _TASKS_PER_CORE)]
+    if is_here:
+        with ThreadPoolExecutor(cores) as pool:
+            return list(pool.map(job, portions))
+    with progress(spark, what), told_as_ours():
+        return _in_tasks(spark, portions, job)
+
+
+def balanced(costs: Any, count: int) -> list[Any]:
+    """The rows of at most `count` portions, none empty: the costliest first, each to where there is least."""
+    order = np.argsort(-costs, kind="stable").tolist()
+    portions: list[list[int]] = [[] for _ in range(max(1, min(count, len(order))))]
+    loads = [(0, place) for place in range(len(portions))]
+    for row in order:
+        load, place = loads[0]
+        portions[place].append(row)
+        heapq.heapreplace(loads, (load + int(costs[row]), place))
+    return [np.sort(np.array(rows, np.int64)) for rows in portions]
+
+
+def _in_tasks(spark: Any, portions: Sequence[Any], job: Job) -> list[pa.Table]:
+    table = pa.table({"portion": pa.array([pickle.dumps(p) for p in portions], pa.binary())})
+    frame = spark.createDataFrame(table).repartition(len(portions))
+    return collected(frame.mapInArrow(partial(_run, job), f"{ENTRIES} binary"))
+
+
+def _run(job: Job, batches: Iterator[Any]) -> Iterator[Any]:
+    for batch in batches:
+        for portion in batch.column(0).to_pylist():
+            yield serialized(job(pickle.loads(portion)))
