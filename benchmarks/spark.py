@@ -140,6 +140,7 @@ def _full_scan(spark: Any, home: Path, size: Size, *, has_iceberg: bool) -> list
     return [
         _figure(what, took["ours"], took[PLAIN], PLAIN, 1),
         _figure(what, took["ours"], took.get(ICEBERG), ICEBERG, 1),
+        _figure(f"{what}, 1 % deleted", took["deleted"], took[PLAIN], f"{PLAIN}, none deleted", 0.9),
         _figure(f"{what}, 1 % deleted", took["deleted"], took["ours"], "ours, none deleted", 0.9),
         _figure(f"{what}, 1 % deleted", took["deleted"], took.get("Iceberg deleted"), ICEBERG, 1),
     ]

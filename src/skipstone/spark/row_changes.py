@@ -51,7 +51,11 @@ def lineage_columns(scan: Scan) -> list[str]:
 
 def positions_of(frame: Any) -> dict[str, Any]:
     """The positions in a frame's `_file` and `_pos`, by file."""
-    table = frame.select(FILE.name, POS.name).toArrow()
+    return positions_in(frame.select(FILE.name, POS.name).toArrow())
+
+
+def positions_in(table: Any) -> dict[str, Any]:
+    """The same of an Arrow table."""
     if table.num_rows == 0:
         return {}
     files = table.column(FILE.name).combine_chunks().dictionary_encode()

@@ -10,16 +10,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+import pyarrow
+import pyarrow.compute
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from skipstone.errors import SkipstoneError
 from skipstone.metadata.types import DoubleType, Field, FloatType, PrimitiveType, UuidType
-from skipstone.predicate.nodes import Predicate, and_
+from skipstone.predicate.nodes import Op, Predicate, and_
 from skipstone.scan import Scan
 from skipstone.spark.types import to_spark_type
 from skipstone.upsert import reach
+
+pc: Any = pyarrow.compute
 
 # Keys are collected up to here; beyond, the table is pruned by their range.
 LISTED_MAX: Final = 10_000
@@ -67,23 +71,17 @@ def _other(source: Any, tree: exp.Expr, alias: str) -> str | None:
 def _reach(source: Any, field: Field, column: str) -> Predicate | None:
     if source.schema[column].dataType != to_spark_type(field.type):
         return None  # a cast would stand between them
-    keys = source.select(column).where(f"`{column}` IS NOT NULL").distinct()
-    listed = keys.limit(LISTED_MAX + 1).toArrow().column(0).combine_chunks()
+    keys = source.select(column).where(f"`{column}` IS NOT NULL")
+    listed = pc.unique(keys.limit(LISTED_MAX + 1).toArrow().column(0))
     try:
         if len(listed) > LISTED_MAX:
-            listed = keys.selectExpr(f"min(`{column}`)").union(keys.selectExpr(f"max(`{column}`)")).toArrow().column(0)
-            return _range(field, listed.combine_chunks())
+            return _range(field, keys.selectExpr(f"min(`{column}`)", f"max(`{column}`)").toArrow())
         return reach(field, listed) if len(listed) else None
     except (SkipstoneError, ValueError, TypeError):
         return None
 
 
 def _range(field: Field, ends: Any) -> Predicate:
-    low, high = reach(field, ends.slice(0, 1)), reach(field, ends.slice(1, 1))
-    return between(low, high)
-
-
-def between(low: Any, high: Any) -> Predicate:
-    """From one point to another, each given as an equality."""
-    from_, to = replace(low, op=type(low.op).GE), replace(high, op=type(high.op).LE)
-    return and_(from_, to)
+    low: Any = reach(field, ends.column(0).combine_chunks())
+    high: Any = reach(field, ends.column(1).combine_chunks())
+    return and_(replace(low, op=Op.GE), replace(high, op=Op.LE))

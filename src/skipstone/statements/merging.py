@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import pyarrow
+import pyarrow.compute
 from pyspark.sql import functions as F
 
 from skipstone.errors import InvalidInput
@@ -13,7 +15,7 @@ from skipstone.metadata.tables.properties import MERGE_ISOLATION_LEVEL, MERGE_MO
 from skipstone.metadata.types import Field
 from skipstone.scan import Scan
 from skipstone.spark.assignment import check_assignable
-from skipstone.spark.row_changes import FoundRows, lineage_columns, positions_of
+from skipstone.spark.row_changes import FoundRows, lineage_columns, positions_in
 from skipstone.spark.types import to_spark_type
 from skipstone.statements.assignments import assigned_column
 from skipstone.statements.keys import source_keys
@@ -23,6 +25,9 @@ from skipstone.statements.query import plan_query, run_query
 from skipstone.statements.references import quoted
 from skipstone.statements.row_changes import TARGET, all_columns, apply, parse_target, target_of
 from skipstone.statements.tokens import Tokens
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
 
 SOURCE: Final = "skipstone_source"
 _ACTION: Final = "__action"
@@ -103,36 +108,36 @@ def _choice(clauses: Sequence[Clause], target: str, other: str) -> str:
 
 
 def _commit(spark: Any, found: Found, scan: Scan, pairs: Any, clauses: Sequence[Clause]) -> None:
-    rows = _new_rows(pairs, clauses, scan)
     pairs = pairs.where(f"{_ACTION} IS NOT NULL OR ({_IN_TARGET} AND {_IN_SOURCE})").persist()
     try:
-        _check_one_source_row(pairs, clauses, found.table.name)
-        going = [i for i, c in enumerate(clauses) if c.action is not Action.INSERT]
-        positions = positions_of(pairs.where(F.col(_ACTION).isin(going))) if going else {}
-        adds = any(c.action is not Action.DELETE for c in clauses)
-        rows = _new_rows(pairs, clauses, scan) if adds else None
+        rows = _new_rows(pairs, clauses, scan)
+        positions = _positions(pairs, clauses, found.table.name)
         apply(spark, found, FoundRows(scan=scan, positions=positions, rows=rows), MERGE_MODE, MERGE_ISOLATION_LEVEL)
     finally:
         pairs.unpersist()
 
 
-def _check_one_source_row(pairs: Any, clauses: Sequence[Clause], table: str) -> None:
-    matched = [c for c in clauses if c.side is Side.MATCHED]
-    only_deletes = len(matched) == 1 and matched[0].action is Action.DELETE and matched[0].condition is None
-    if not matched or only_deletes:
+def _positions(pairs: Any, clauses: Sequence[Clause], table: str) -> dict[str, Any]:
+    """Where the rows are that are updated or deleted, after a look at those that several source rows match."""
+    there = pairs.where(_IN_TARGET).select(FILE.name, POS.name, _ACTION, F.col(_IN_SOURCE).alias(_IN_SOURCE)).toArrow()
+    _check_one_source_row(there.filter(pc.is_valid(there.column(_IN_SOURCE))), clauses, table)
+    going = pa.array([i for i, c in enumerate(clauses) if c.action is not Action.INSERT], pa.int32())
+    return positions_in(there.filter(pc.is_in(there.column(_ACTION), value_set=going)))
+
+
+def _check_one_source_row(matched: Any, clauses: Sequence[Clause], table: str) -> None:
+    changing = [c for c in clauses if c.side is Side.MATCHED]
+    only_deletes = len(changing) == 1 and changing[0].action is Action.DELETE and changing[0].condition is None
+    if not changing or only_deletes:
         return
-    twice = (
-        pairs.where(f"{_IN_TARGET} AND {_IN_SOURCE}")
-        .groupBy(FILE.name, POS.name)
-        .count()
-        .where("count > 1")
-        .limit(1)
-        .collect()
-    )
-    if twice:
+    keys = [FILE.name, POS.name]
+    counts = matched.group_by(keys).aggregate([([], "count_all")])
+    twice = counts.filter(pc.greater(counts.column("count_all"), 1))
+    if twice.num_rows:
+        first = twice.slice(0, 1).to_pylist()[0]
         raise InvalidInput(
-            f"Cannot merge into {table}: {twice[0]['count']} rows of the source match one row of the table (position "
-            f"{twice[0][POS.name]} of {twice[0][FILE.name]}). Make the source unique on the join condition."
+            f"Cannot merge into {table}: {first['count_all']} rows of the source match one row of the table (position "
+            f"{first[POS.name]} of {first[FILE.name]}). Make the source unique on the join condition."
         )
 
 
