@@ -52,9 +52,22 @@ def table_statistics(
         schema = metadata.current_schema
         plan = plan_scan(metadata, storage, snapshot=analysed, schema=schema, predicate=partitions)
         return _of_files(KnownFiles(plan, store.known(record)), range(len(plan)), record, metadata, snapshot)
+    return _from_record(store, record, metadata, snapshot) or from_metadata(metadata, storage, snapshot)
+
+
+def analysed_statistics(metadata: TableMetadata, storage: Storage, snapshot: Snapshot) -> TableStatistics | None:
+    """What the last analysis says, and nothing where there is none: a few small files are read at most."""
+    store = AnalysisStore(metadata, storage)
+    record = store.find(snapshot)
+    return None if record is None else _from_record(store, record, metadata, snapshot)
+
+
+def _from_record(
+    store: AnalysisStore, record: AnalysisRecord, metadata: TableMetadata, snapshot: Snapshot
+) -> TableStatistics | None:
     merged = store.merged(record)
     if merged is None:
-        return from_metadata(metadata, storage, snapshot)
+        return None
     names = _names(metadata.current_schema)
     columns = {
         s.field_id: column_statistics(names[s.field_id][1], s, is_after_deletes=s.field_id in record.after_deletes)

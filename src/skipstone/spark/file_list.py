@@ -23,6 +23,8 @@ import pyarrow.compute
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from skipstone.spark.catalyst_statistics import with_statistics
+from skipstone.spark.optimizer_statistics import Published
 from skipstone.spark.session import cores_of
 from skipstone.spark.splits import OPEN_COST_BYTES, split_bytes
 
@@ -47,7 +49,14 @@ _BLOCK_BYTES: Final = 128 << 20
 
 
 def file_frame(
-    spark: SparkSession, uris: Any, sizes: Any, ordinals: Any, schema: T.StructType, *, file_format: str = "parquet"
+    spark: SparkSession,
+    uris: Any,
+    sizes: Any,
+    ordinals: Any,
+    schema: T.StructType,
+    *,
+    file_format: str = "parquet",
+    statistics: Published | None = None,
 ) -> DataFrame:
     """The files' rows under `schema`. `sizes` must be true: Spark does not look beyond them."""
     total = int(pc.sum(sizes).as_py() or 0)
@@ -61,6 +70,8 @@ def file_frame(
             .load(f"file://{directory}")
         )
         plan = java_frame.queryExecution().analyzed()
+    if statistics is not None:
+        plan = with_statistics(spark, plan, statistics)
     jvm: Any = spark._jvm
     return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)
 

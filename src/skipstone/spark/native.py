@@ -22,6 +22,7 @@ from skipstone.spark.deleted_positions import with_deleted_mark, without_deleted
 from skipstone.spark.deleted_values import delete_columns, without_deleted_values
 from skipstone.spark.file_list import file_frame
 from skipstone.spark.filters import Untranslatable, to_spark_filter
+from skipstone.spark.optimizer_statistics import Published, fresh_statistics, is_wanted, published
 from skipstone.spark.paths import hadoop_uris
 from skipstone.spark.scan_names import name_owners
 from skipstone.spark.treatments import Treatment, natively_readable, treatments
@@ -35,11 +36,15 @@ def native_frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> tuple[list
         return [], np.arange(len(plan))
     needed = _merged([*fields, *_filter_fields(plan)])
     left = ~natively_readable(spark, plan, scan.storage, list(needed.values()))
+    is_told = is_wanted(spark)
+    analysed = fresh_statistics(plan, scan) if is_told else None
     frames = []
     for treatment in treatments(plan, ~left):
         part = plan.taking(treatment.rows)
         try:
-            frames.append(_Native(spark, scan, part, treatment).frame())
+            native = _Native(spark, scan, part, treatment)
+            told = published(scan, part, native.columns, analysed) if is_told else None
+            frames.append(native.frame(told))
         except Untranslatable:
             left[treatment.rows] = True
     return frames, np.flatnonzero(left)
@@ -94,9 +99,9 @@ class _Native:
             fields += keys
         return scan_columns(list(_merged(fields).values()), name_owners(self.plan.metadata))
 
-    def frame(self) -> DataFrame:
+    def frame(self, statistics: Published | None = None) -> DataFrame:
         condition = self._condition()
-        frame = self._files()
+        frame = self._files(statistics)
         if condition is not None:
             frame = frame.where(condition)
         return self._without_deleted(frame).selectExpr(*[self._shown(f) for f in self.scan.wanted.fields])
@@ -106,7 +111,7 @@ class _Native:
             return None
         return to_spark_filter(self.plan.predicate, column_of(self.columns, self.plan.schema))
 
-    def _files(self) -> DataFrame:
+    def _files(self, statistics: Published | None) -> DataFrame:
         stored = read_schema(self.columns).fields + file_facts.lineage_fields(self.metadata_ids)
         frame = file_frame(
             self.spark,
@@ -114,6 +119,7 @@ class _Native:
             self.plan.files.column("file_size_in_bytes").combine_chunks(),
             np.arange(len(self.plan)),
             T.StructType(stored),
+            statistics=statistics,
         )
         has_deletes = self.treatment.by_position or self.treatment.by_equality
         return file_facts.with_place(frame) if has_deletes or self.metadata_ids else frame

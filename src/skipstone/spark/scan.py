@@ -7,6 +7,7 @@ is made for the engine that will run it.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -22,6 +23,7 @@ from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import field_ids, leaves, term_type
 from skipstone.scan import Scan
 from skipstone.spark.native import native_frames
+from skipstone.spark.optimizer_statistics import is_wanted
 from skipstone.spark.session import active, is_remote
 from skipstone.spark.through_arrow import read_through_arrow
 from skipstone.spark.treatments import identity_sources
@@ -35,7 +37,7 @@ def read_scan(scan: Scan, spark: SparkSession | None = None) -> DataFrame:
     meant = as_spark_reads(scan)
     shown = to_spark_struct(meant.wanted, all_optional=True)
     host = active(spark)
-    plan = _with_proofs(meant)
+    plan = _with_proofs(meant, field_ids(meant.predicate) if is_wanted(host) else frozenset())
     _refuse_encrypted(plan)
     frames = _frames(host, meant, plan) if len(plan) else []
     if not frames:
@@ -58,10 +60,13 @@ def as_spark_reads(scan: Scan) -> Scan:
     return other
 
 
-def _with_proofs(scan: Scan) -> ScanPlan:
-    """The plan, with the facts that prove which files hold the columns that their partition could tell."""
+def _with_proofs(scan: Scan, told: Set[int]) -> ScanPlan:
+    """The plan, with the facts that prove which files hold the columns that their partition could tell.
+
+    And with those about columns of which the optimizer is told.
+    """
     asked = {f.id for top in scan.wanted.fields for f in (top, *walk(top.type))} | field_ids(scan.predicate)
-    doubtful = identity_sources(scan.metadata) & asked
+    doubtful = (identity_sources(scan.metadata) & asked) | told
     if not doubtful:
         return scan.plan()
     known = scan.plan_with_facts(doubtful)
