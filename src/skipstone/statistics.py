@@ -13,6 +13,7 @@ from typing import Any
 from skipstone.analysis.analyze import FinishedAnalysis, analysed_ids, finish_analysis, plan_analysis
 from skipstone.analysis.audit import AuditReport, finish_audit, plan_audit
 from skipstone.analysis.audit_statistics import audit_partition_statistics, audit_sketches
+from skipstone.analysis.collect import Wishes
 from skipstone.analysis.estimate import Estimate, estimate
 from skipstone.analysis.partition_files import find_partition_statistics, store_partition_statistics
 from skipstone.analysis.publish import WritePartitionStatistics, partition_statistics_of
@@ -106,14 +107,15 @@ class StatisticsVerbs:
         partitions: Any = None,
         snapshot_id: int | None = None,
         full: bool = False,
+        bit_vectors: bool = False,
         threads: int | None = None,
         spark: Any = None,
     ) -> FinishedAnalysis:
         """Find out what only rows can tell: distinct values, quantiles, frequent values, lengths, exact bounds.
 
         Reads only files that were not analysed yet, unless `full` is true. `partitions` is a filter on partition
-        columns, or a mapping of columns to values, in which None stands for any value. With a Spark session, its tasks
-        read the files.
+        columns, or a mapping of columns to values, in which None stands for any value. `bit_vectors` collects what
+        Hive counts distinct values with as well. With a Spark session, its tasks read the files.
         """
         self._changeable()
         snapshot, schema = self._snapshot(snapshot_id), self.metadata.current_schema
@@ -124,6 +126,7 @@ class StatisticsVerbs:
             field_ids=analysed_ids(schema, columns, table=self.name),
             partitions=self._partitions(partitions),
             full=full,
+            wishes=Wishes(bit_vectors=bit_vectors),
         )
         if spark is None:
             summaries = in_parallel(work.work().analyse, work.rows, threads)

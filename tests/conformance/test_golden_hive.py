@@ -18,7 +18,6 @@ from thrift.TSerialization import deserialize, serialize
 from skipstone.hive.describe import render
 from skipstone.hive.histogram import parse_histogram
 from skipstone.hive.ndv import HyperLogLog, parse_bit_vector
-from skipstone.hive.ndv.hashing import hash_doubles, hash_longs, hash_texts
 from skipstone.hive.objects import Column, HiveDatabase, HivePartition, HiveTable
 from skipstone.hive.service.conversion import partition_from_wire, table_from_wire
 from skipstone.hive.session import HiveSession
@@ -28,6 +27,7 @@ from skipstone.hive.thrift import api
 from skipstone.hive.thrift.binary import Input
 from skipstone.hive.types import Kind
 from skipstone.hive.wire import from_wire, to_wire
+from skipstone.stats.hyperloglog.hashing import hash_doubles, hash_longs, hash_texts
 
 GOLDEN = Path(__file__).parent / "golden" / "hive"
 OBJECTS: list[dict[str, Any]] = json.loads((GOLDEN / "thrift_hive401_clean.json").read_text("utf-8"))

@@ -18,13 +18,13 @@ from skipstone.hive.accurate import accurate_columns
 from skipstone.hive.catalog import HiveCatalog, open_hive_catalog
 from skipstone.hive.client import HiveClient
 from skipstone.hive.errors import MetastoreError
-from skipstone.hive.ndv.hashing import hash_doubles, hash_longs
 from skipstone.hive.objects import HiveDatabase
 from skipstone.hive.service import HiveServer, HiveService, ServerSettings
 from skipstone.hive.statistics import ColumnStatistics, all_null
 from skipstone.hive.store import HiveStore
 from skipstone.hive.thrift import api
 from skipstone.hive.wire import for_old_metastores
+from skipstone.stats.hyperloglog.hashing import hash_doubles, hash_longs
 from skipstone.storage import LocalStorage
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.support.hive import fill
 
 from skipstone.hive.ndv import FlajoletMartin, HyperLogLog, merge_bit_vectors, parse_bit_vector
-from skipstone.hive.ndv.hashing import hash_longs
 from skipstone.hive.objects import Column, HiveTable
 from skipstone.hive.statistics import ColumnStatistics, merge_statistics
 from skipstone.hive.store import HiveStore, Layout
@@ -19,6 +18,7 @@ from skipstone.hive.thrift import api
 from skipstone.hive.thrift.binary import Input
 from skipstone.hive.types import Kind
 from skipstone.hive.wire import from_wire, to_wire
+from skipstone.stats.hyperloglog.hashing import hash_longs
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 PARTS = st.lists(st.lists(st.none() | st.integers(-1000, 1000), max_size=60), min_size=1, max_size=5)

@@ -8,11 +8,11 @@ from decimal import Decimal
 import numpy as np
 
 from skipstone.hive.ndv import HyperLogLog
-from skipstone.hive.ndv.hashing import hash_longs
 from skipstone.hive.objects import Column, HiveDatabase, HiveTable
 from skipstone.hive.statistics import ColumnStatistics
 from skipstone.hive.store import HiveStore
 from skipstone.hive.types import kind_of
+from skipstone.stats.hyperloglog.hashing import hash_longs
 
 TYPES = {
     "bo": "boolean", "ti": "tinyint", "si": "smallint", "i": "int", "bi": "bigint", "f": "float", "d": "double",

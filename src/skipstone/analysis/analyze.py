@@ -27,6 +27,7 @@ from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.scan import ScanPlan, plan_scan
 from skipstone.predicate.nodes import TRUE, Predicate
 from skipstone.stats.heavy_values import has_heavy_values
+from skipstone.stats.hyperloglog import WITH_BIT_VECTOR
 from skipstone.stats.quantiles import NUMERIC
 from skipstone.stats.summary import ColumnSummary, FileSummary, merge_summaries
 from skipstone.stats.theta_hash import WITHOUT_NDV
@@ -141,6 +142,7 @@ def _is_enough(column: KnownColumn | None, type_: Any, wishes: Wishes) -> bool:
     has_values = not isinstance(type_, WITHOUT_NDV)
     return (
         (known.theta is not None or not (wishes.ndv and has_values))
+        and (known.bit_vector is not None or not (wishes.bit_vectors and isinstance(type_, WITH_BIT_VECTOR)))
         and (known.quantiles is not None or not (wishes.quantiles and isinstance(type_, NUMERIC)))
         and (known.heavy is not None or not (wishes.heavy_values and has_values and has_heavy_values(type_)))
     )

@@ -16,6 +16,7 @@ import pyarrow.compute
 
 from skipstone.metadata.types import BinaryType, BooleanType, PrimitiveType, StringType, Value
 from skipstone.stats.heavy_values import HeavyBuilder, has_heavy_values
+from skipstone.stats.hyperloglog import WITH_BIT_VECTOR, HyperLogLogBuilder
 from skipstone.stats.quantiles import NUMERIC, QuantilesBuilder
 from skipstone.stats.summary import ColumnSummary, widest
 from skipstone.stats.theta import ThetaBuilder
@@ -33,6 +34,7 @@ class Wishes:
     ndv: bool = True
     quantiles: bool = True
     heavy_values: bool = True
+    bit_vectors: bool = False  # what Hive counts distinct values with
 
 
 class ColumnCollector:
@@ -43,6 +45,8 @@ class ColumnCollector:
         self._type = type_
         has_values = not isinstance(type_, WITHOUT_NDV)
         self._theta = ThetaBuilder() if wishes.ndv and has_values else None
+        has_vector = wishes.bit_vectors and isinstance(type_, WITH_BIT_VECTOR)
+        self._bit_vector = HyperLogLogBuilder() if has_vector else None
         self._quantiles = QuantilesBuilder(num_rows) if wishes.quantiles and isinstance(type_, NUMERIC) else None
         is_counted = wishes.heavy_values and has_values and has_heavy_values(type_)
         self._heavy = HeavyBuilder(type_, num_rows) if is_counted else None
@@ -73,6 +77,8 @@ class ColumnCollector:
         """Values, of which each stands for itself, or for as many as `counts` says."""
         if self._theta is not None:
             self._theta.add(self._type, array)
+        if self._bit_vector is not None:
+            self._bit_vector.add(self._type, array)
         if self._quantiles is not None:
             self._quantiles.add(self._type, array)
         if is_float(self._type):
@@ -108,6 +114,7 @@ class ColumnCollector:
             length_total=self._length_total if has_length else None,
             length_max=self._length_max if has_length else None,
             theta=None if self._theta is None else self._theta.finish(),
+            bit_vector=None if self._bit_vector is None else self._bit_vector.finish(),
             quantiles=None if self._quantiles is None else self._quantiles.finish(),
             heavy=None if self._heavy is None else self._heavy.finish(),
         )

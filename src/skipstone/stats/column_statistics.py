@@ -17,6 +17,7 @@ from skipstone.errors import NotFound, what_exists
 from skipstone.metadata.types import PrimitiveType, Value
 from skipstone.metadata.values import parse_value
 from skipstone.stats.heavy_values import HeavyValues
+from skipstone.stats.hyperloglog import HyperLogLog
 from skipstone.stats.labels import Accuracy, Labelled
 from skipstone.stats.quantiles import RANK_ERROR, Quantiles
 from skipstone.stats.summary import ColumnSummary
@@ -41,6 +42,7 @@ class ColumnStatistics:
     max_length: Labelled[int] | None = None
     quantiles: Quantiles | None = field(default=None, repr=False)
     heavy: HeavyValues | None = field(default=None, repr=False)
+    bit_vector: HyperLogLog | None = field(default=None, repr=False)
     is_after_deletes: bool = False
 
     def histogram(self, buckets: int = 10) -> Labelled[list[float]] | None:
@@ -132,6 +134,7 @@ def column_statistics(name: str, summary: ColumnSummary, *, is_after_deletes: bo
         max_length=None if summary.length_max is None else Labelled(summary.length_max, plain),
         quantiles=summary.quantiles,
         heavy=summary.heavy,
+        bit_vector=summary.bit_vector,
         is_after_deletes=is_after_deletes,
     )
 

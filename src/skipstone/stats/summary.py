@@ -15,6 +15,7 @@ import numpy as np
 from skipstone.metadata.partitions.sorting import float_order_keys
 from skipstone.metadata.types import PrimitiveType, Value
 from skipstone.stats.heavy_values import HeavyValues, merge_heavy
+from skipstone.stats.hyperloglog import HyperLogLog
 from skipstone.stats.quantiles import Quantiles, merge_quantiles
 from skipstone.stats.theta import ThetaSketch, union
 
@@ -37,6 +38,7 @@ class ColumnSummary:
     length_total: int | None = None
     length_max: int | None = None
     theta: ThetaSketch | None = None
+    bit_vector: HyperLogLog | None = None
     quantiles: Quantiles | None = None
     heavy: HeavyValues | None = None
 
@@ -72,6 +74,7 @@ def merge_summaries(parts: Sequence[ColumnSummary]) -> ColumnSummary:
         length_total=_total([p.length_total for p in parts]),
         length_max=_most([p.length_max for p in parts]),
         theta=_all_known([p.theta for p in parts], union),
+        bit_vector=_all_known([p.bit_vector for p in parts], HyperLogLog.empty().merge),
         quantiles=_all_known([p.quantiles for p in parts], merge_quantiles),
         heavy=_all_known([p.heavy for p in parts], merge_heavy),
     )

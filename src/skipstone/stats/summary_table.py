@@ -15,6 +15,7 @@ from skipstone.metadata.schemas.schema_json import type_from_json
 from skipstone.metadata.types import PrimitiveType, Value
 from skipstone.metadata.values import parse_value, serialize_value
 from skipstone.stats.heavy_values import HeavyValues
+from skipstone.stats.hyperloglog import HyperLogLog
 from skipstone.stats.quantiles import Quantiles
 from skipstone.stats.summary import ColumnSummary, FileSummary
 from skipstone.stats.theta import parse_theta
@@ -37,6 +38,7 @@ SUMMARY_SCHEMA: Final = pa.schema(
         ("length_total", pa.int64()),
         ("length_max", pa.int64()),
         ("theta", pa.binary()),
+        ("bit_vector", pa.binary()),
         ("quantiles", pa.list_(pa.struct([("stride", pa.int32()), ("sketch", pa.binary())]))),
         ("heavy_values", pa.list_(pa.binary())),
         ("heavy_counts", pa.list_(pa.int64())),
@@ -71,6 +73,7 @@ def _row(c: ColumnSummary) -> dict[str, Any]:
         "length_total": c.length_total,
         "length_max": c.length_max,
         "theta": None if c.theta is None else c.theta.serialize(),
+        "bit_vector": None if c.bit_vector is None else c.bit_vector.serialize(),
     }
     if c.quantiles is not None:
         row["quantiles"] = [{"stride": stride, "sketch": data} for stride, data in c.quantiles.parts]
@@ -118,6 +121,7 @@ def _column(row: dict[str, Any], source: str) -> ColumnSummary:
         length_total=row["length_total"],
         length_max=row["length_max"],
         theta=None if row["theta"] is None else parse_theta(row["theta"], source=f"theta sketch in {source}"),
+        bit_vector=None if row["bit_vector"] is None else HyperLogLog.parse(row["bit_vector"]),
         quantiles=None if parts is None else Quantiles(tuple((p["stride"], p["sketch"]) for p in parts)),
         heavy=None
         if heavy is None

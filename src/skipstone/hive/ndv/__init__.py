@@ -2,6 +2,6 @@
 
 from skipstone.hive.ndv.bit_vector import BitVector, merge_bit_vectors, parse_bit_vector
 from skipstone.hive.ndv.flajolet_martin import FlajoletMartin
-from skipstone.hive.ndv.hyperloglog import HyperLogLog
+from skipstone.stats.hyperloglog import HyperLogLog
 
 __all__ = ["BitVector", "FlajoletMartin", "HyperLogLog", "merge_bit_vectors", "parse_bit_vector"]

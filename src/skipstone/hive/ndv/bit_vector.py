@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from skipstone.hive.ndv import flajolet_martin
 from skipstone.hive.ndv.flajolet_martin import FlajoletMartin
-from skipstone.hive.ndv.hyperloglog import HyperLogLog
+from skipstone.stats.hyperloglog import HyperLogLog
 
 BitVector: TypeAlias = HyperLogLog | FlajoletMartin
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Hashes = npt.NDArray[np.uint64]
+from skipstone.stats.hyperloglog.sketch import Hashes
 
 _SEED: Final = np.uint64(104729)
 _C1: Final = np.uint64(0x87C37B91114253D5)

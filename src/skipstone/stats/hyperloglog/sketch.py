@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from skipstone.errors import FormatViolation, InvalidInput
-from skipstone.hive.ndv.hashing import Hashes
 
 MAGIC: Final = b"HLL"
 PRECISION: Final = 10
@@ -31,6 +30,10 @@ _INDEX_BITS: Final = 25
 _RUN_BITS: Final = 6
 _NEAREST: Final = 6
 
+# More entries than this and the dense form is shorter.
+SPARSE_MAX: Final = ((1 << PRECISION) * 6 // 8) // 5
+
+Hashes = npt.NDArray[np.uint64]
 Registers = npt.NDArray[np.uint8]
 
 
@@ -182,6 +185,7 @@ def _linear_count(size: int, zeros: int) -> int:
     return math.floor(size * math.log(size / zeros) + 0.5)
 
 
+@cache
 def _bias(precision: int, count: int) -> int:
     tables = _tables()
     estimates = np.asarray(tables.estimate[precision - 4])
@@ -199,7 +203,7 @@ def _bias(precision: int, count: int) -> int:
 
 @cache
 def _tables() -> _Tables:
-    text = files("skipstone.hive.ndv").joinpath("bias.json").read_text("utf-8")
+    text = files("skipstone.stats.hyperloglog").joinpath("bias.json").read_text("utf-8")
     return _Tables(**json.loads(text))
 
 
@@ -225,12 +229,10 @@ def _take_varint(data: bytes, at: int) -> tuple[int, int]:
 
 def _put_entries(out: bytearray, entries: npt.NDArray[np.int64]) -> None:
     """The first entry, then differences, in 32 bits that wrap around and are widened with their sign."""
-    words = entries.astype(np.uint64).astype(np.uint32).view(np.int32)
-    previous = np.int32(0)
-    for word in words:
-        with np.errstate(over="ignore"):
-            difference = word if previous == 0 else word - previous
-        _put_varint(out, int(difference))
+    previous = 0
+    for word in entries.astype(np.uint64).astype(np.uint32).view(np.int32).tolist():
+        difference = (word - previous + (1 << 31)) % (1 << 32) - (1 << 31)
+        _put_varint(out, difference)
         previous = word
 
 
