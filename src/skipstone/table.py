@@ -19,12 +19,14 @@ from skipstone.hosts import spark_host
 from skipstone.inspect import Inspector
 from skipstone.layout import LayoutReport, measure_layout
 from skipstone.maintenance import (
+    ConversionReport,
     ExpireSnapshots,
     ExpiryReport,
     ManifestReport,
     PrefixMismatch,
     RewriteManifests,
     Search,
+    convert_equality_deletes,
     expire_snapshots,
     find_orphans,
     plan_expiry,
@@ -270,6 +272,20 @@ class Table(Writes, StatisticsVerbs):
         `commit.manifest.target-size-bytes` says how large manifests become.
         """
         self._loaded, report = rewrite_manifests(self._changeable(), self._loaded, RewriteManifests(ref=branch))
+        return report
+
+    def convert_equality_deletes(self, *, branch: str = MAIN, spark: Any = None) -> ConversionReport:
+        """Turn equality deletes into deletion vectors (v3) or position deletes (v2), which cost readers far less.
+
+        No row changes. With a Spark session its tasks read the files that have such deletes.
+        """
+        self._changeable()
+        self.refresh()
+        host = None if spark is None else spark_host(f"convert the deletes of {self.name} with Spark")
+        find = None if host is None else host.deleted_rows_finder(spark, self.storage)
+        change, report = convert_equality_deletes(self.metadata, self.storage, ref=branch, find=find)
+        if change is not None:
+            self._apply(change)
         return report
 
     def remove_orphan_files(

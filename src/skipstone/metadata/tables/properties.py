@@ -31,6 +31,7 @@ from skipstone.metadata.tables.property_kinds import (
     optional_integer,
     parse_boolean,
     parse_fraction,
+    parse_integer,
     parse_metrics_mode,
 )
 from skipstone.metadata.tables.retention import MAX_REF_AGE_MS, MAX_SNAPSHOT_AGE_MS, MIN_SNAPSHOTS_TO_KEEP
@@ -164,6 +165,7 @@ DELETE_DISTRIBUTION_MODE: Final = optional_choice("write.delete.distribution-mod
 UPDATE_DISTRIBUTION_MODE: Final = optional_choice("write.update.distribution-mode", _DISTRIBUTION)
 MERGE_DISTRIBUTION_MODE: Final = optional_choice("write.merge.distribution-mode", _DISTRIBUTION)
 DELETE_GRANULARITY: Final = choice("write.delete.granularity", "partition", ("partition", "file"))
+UPSERT_MODE: Final = choice("write.upsert.mode", "merge", ("merge", "equality-delete"))
 
 # Reading.
 SPLIT_SIZE: Final = integer("read.split.target-size", 128 * _MIB, low=1)
@@ -193,6 +195,13 @@ INDEX_SIDECAR_MIN_FILES: Final = integer("skipstone.index.sidecar-min-files", 1_
 # Statistics.
 STATS_PARTITION_ON_COMMIT: Final = boolean("skipstone.stats.partition-on-commit", False)
 STATS_PATH: Final = location("skipstone.stats.path")
+
+# Streams: the last batch of each query that the table holds.
+STREAM_BATCH: Final = PropertyFamily(
+    prefix="skipstone.stream.",
+    parse=lambda text: parse_integer(text, 0, LONG_MAX),
+    expected="the number of a batch, from 0",
+)
 
 _KNOWN: Final[dict[str, Property[Any]]] = {p.key: p for p in globals().values() if isinstance(p, Property)}
 _FAMILIES: Final = tuple(f for f in globals().values() if isinstance(f, PropertyFamily))
@@ -234,7 +243,7 @@ def _check(key: str, text: str) -> None:
         raise InvalidInput(f"Cannot set table property {key}: it is reserved, the table's metadata says what it is.")
     elif key == NAME_MAPPING_PROPERTY:
         _check_name_mapping(text)
-    elif key.startswith(OWN_PREFIX):
+    elif key.startswith(OWN_PREFIX) and not key.startswith(STREAM_BATCH.prefix):
         ours = [known for known in _KNOWN if known.startswith(OWN_PREFIX)]
         raise InvalidInput(
             f"Cannot set table property {key}: it does not exist. {what_exists('Properties', key, ours)}"
