@@ -29,13 +29,14 @@ from skipstone.metadata.partitions.sorting import build_sort_order
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.schemas.evolution import SchemaUpdate
 from skipstone.metadata.schemas.user_schema import schema_of
+from skipstone.metadata.tables.properties import UPSERT_MODE, property_value
 from skipstone.metadata.tables.refs import MAIN
 from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind
 from skipstone.row_level import RowLevel
 from skipstone.rows_in import as_reader
 from skipstone.storage.protocol import Storage
 from skipstone.timeline import Timeline
-from skipstone.upsert import upsert_change
+from skipstone.upsert import upsert_change, upsert_keys
 from skipstone.write import write_rows
 
 pa: Any = pyarrow
@@ -104,13 +105,19 @@ class Writes(Timeline):
             return
         self._apply_if(self._rows(branch).update(self._bound(filter), values))
 
-    def upsert(self, rows: Any, *, on: Sequence[str] | None = None, branch: str = MAIN) -> None:
-        """Add rows; rows of the table with the same key go. The key is `on`, or the table's identifier fields."""
+    def upsert(
+        self, rows: Any, *, on: Sequence[str] | None = None, order_by: str | None = None, branch: str = MAIN
+    ) -> None:
+        """Add rows; rows of the table with the same key go. The key is `on`, or the table's identifier fields.
+
+        Of several rows with one key the last in the order of the column `order_by` is taken; without it they are an
+        error. With `write.upsert.mode` equality-delete the table is not read: readers find out what is gone.
+        """
         if is_spark_frame(rows):
-            self._statements("upsert").upsert_rows(self, rows, on=on, branch=branch)
+            self._upsert_spark(rows, on, order_by, branch)
             return
         table = as_reader(rows, self.metadata.current_schema, what=self.name).read_all()
-        self._apply_if(upsert_change(self._rows(branch), table, on=on, name=self.name))
+        self._apply_if(upsert_change(self._rows(branch), table, on=on, order_by=order_by, name=self.name))
 
     def merge(self, rows: Any, *, on: str, branch: str = MAIN, spark: Any = None) -> Any:
         """Merge rows by a condition.
@@ -172,6 +179,19 @@ class Writes(Timeline):
     def _apply_if(self, change: Change | None) -> None:
         if change is not None:
             self._apply(change)
+
+    def _upsert_spark(self, frame: Any, on: Sequence[str] | None, order_by: str | None, branch: str) -> None:
+        host = spark_host(f"upsert a Spark DataFrame into {self.name}")
+        keys = upsert_keys(self.metadata.current_schema, on, self.name)
+        frame = frame if order_by is None else host.last_of_each_key(frame, keys, order_by, name=self.name)
+        if property_value(self.metadata.properties, UPSERT_MODE) == "equality-delete":
+            self._apply_if(
+                host.upsert_frame_by_value(
+                    frame, keys, metadata=self.metadata, storage=self.storage, ref=branch, name=self.name
+                )
+            )
+        else:
+            self._statements("upsert").upsert_rows(self, frame, on=on, branch=branch)
 
     def _write(self, rows: Any, *, merge_schema: bool) -> tuple[Any, Schema]:
         """The new files, and the schema they were written with."""

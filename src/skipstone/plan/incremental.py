@@ -5,6 +5,7 @@ Only appends are followed: a snapshot that removes data is refused; one that cha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from skipstone.errors import InvalidInput
 from skipstone.metadata.manifests.manifest import EntryStatus, ManifestContent
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.history import snapshots_between
-from skipstone.metadata.tables.snapshots import Operation
+from skipstone.metadata.tables.snapshots import Operation, Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.delete_entries import no_deletes
 from skipstone.plan.entries import FILE_COLUMNS, read_live_entries
@@ -47,11 +48,32 @@ def plan_appends(
                 f"Cannot read appends up to snapshot {up_to_id}: snapshot {snapshot.snapshot_id} is "
                 f"{snapshot.operation}, expected append or replace. Read the changes between the snapshots instead."
             )
-    appended = {s.snapshot_id for s in between if s.operation == Operation.APPEND}
+    return plan_added(
+        metadata,
+        storage,
+        snapshots=[s for s in between if s.operation == Operation.APPEND],
+        up_to=metadata.snapshot(up_to_id),
+        schema=schema,
+        predicate=predicate,
+        float_order=float_order,
+    )
+
+
+def plan_added(
+    metadata: TableMetadata,
+    storage: Storage,
+    *,
+    snapshots: Sequence[Snapshot],
+    up_to: Snapshot,
+    schema: Schema,
+    predicate: Predicate = TRUE,
+    float_order: FloatOrder = FloatOrder.IEEE,
+) -> ScanPlan:
+    """A plan over the files that some snapshots have added, as they were when they came."""
+    appended = {s.snapshot_id for s in snapshots}
     manifests = {
         m.manifest_path: m
-        for s in between
-        if s.snapshot_id in appended
+        for s in snapshots
         for m in manifests_of(s, metadata, storage)
         if m.content == ManifestContent.DATA and m.added_snapshot_id in appended
     }
@@ -74,7 +96,7 @@ def plan_appends(
         files,
         no_deletes(metadata),
         metadata=metadata,
-        snapshot=metadata.snapshot(up_to_id),
+        snapshot=up_to,
         schema=schema,
         predicate=predicate,
         float_order=float_order,
