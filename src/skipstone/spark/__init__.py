@@ -8,11 +8,14 @@ Law: what Spark reads through us equals a full scan by Spark itself; what a job 
 
 from skipstone.spark.analyze import analyse_files
 from skipstone.spark.audit import audit_files
+from skipstone.spark.batches import batches_into
 from skipstone.spark.catalogs import attach
 from skipstone.spark.changes import read_changes
+from skipstone.spark.equality_conversion import deleted_rows_finder
 from skipstone.spark.frames_in import schema_of_frame
 from skipstone.spark.scan import read_scan
 from skipstone.spark.session import active, prepared, session
+from skipstone.spark.upserts import last_of_each_key, upsert_frame_by_value
 from skipstone.spark.write import write_frame
 
 __all__ = [
@@ -20,10 +23,14 @@ __all__ = [
     "analyse_files",
     "attach",
     "audit_files",
+    "batches_into",
+    "deleted_rows_finder",
+    "last_of_each_key",
     "prepared",
     "read_changes",
     "read_scan",
     "schema_of_frame",
     "session",
+    "upsert_frame_by_value",
     "write_frame",
 ]

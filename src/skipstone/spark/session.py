@@ -18,6 +18,7 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from skipstone.errors import InvalidInput
+from skipstone.spark.data_source import register
 from skipstone.spark.shipping import is_local, package_home, packed, ship
 
 APP_NAME: Final = "skipstone"
@@ -73,6 +74,7 @@ def prepared(spark: SparkSession) -> SparkSession:
             spark.conf.set(key, value)
     if not is_remote(spark):
         ship(spark.sparkContext)
+        register(spark)
     return spark
 
 

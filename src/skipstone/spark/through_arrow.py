@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-import numpy as np
 import pyarrow
 from pyspark.sql import DataFrame, SparkSession
 
 from skipstone.metadata.types import StructType
 from skipstone.plan.scan import ScanPlan
 from skipstone.read import read_plan
+from skipstone.spark.portions import portions_of
 from skipstone.spark.session import cores_of
 from skipstone.spark.shown_arrow import shown_batch, spark_arrow_schema
 from skipstone.spark.types import to_spark_struct
@@ -30,18 +30,10 @@ _FILES: Final = "files"
 
 def read_through_arrow(spark: SparkSession, plan: ScanPlan, storage: Storage, wanted: StructType) -> DataFrame:
     """The plan's rows, deletes applied and filtered, with the wanted columns and metadata columns."""
-    tasks = _tasks(plan, cores_of(spark) * _TASKS_PER_CORE)
+    portions = portions_of(plan, cores_of(spark) * _TASKS_PER_CORE)
+    tasks = pa.table({_FILES: pa.array([_as_bytes(p) for p in portions], pa.binary())})
     work = spark.createDataFrame(tasks).repartition(tasks.num_rows)
     return work.mapInArrow(_reader(plan, storage, wanted), to_spark_struct(wanted, all_optional=True))
-
-
-def _tasks(plan: ScanPlan, num_tasks: int) -> Any:
-    """The rows of the plan's files in portions of about as many bytes, each as an Arrow stream."""
-    sizes = plan.files.column("file_size_in_bytes").to_numpy()
-    order = np.argsort(-sizes, kind="stable")
-    count = max(1, min(len(order), num_tasks))
-    portions = [plan.files.take(pa.array(np.sort(order[i::count]))).combine_chunks() for i in range(count)]
-    return pa.table({_FILES: pa.array([_as_bytes(p) for p in portions], pa.binary())})
 
 
 def _as_bytes(table: Any) -> bytes:
