@@ -20,10 +20,13 @@ from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.stats.labels import ignore_file
 from skipstone.stats.places import record_path, stats_directory
+from skipstone.stats.records import AnalysisRecord, parse_record
 from skipstone.stats.summary import ColumnSummary, FileSummary
 from skipstone.stats.summary_table import summaries_from_arrow, summaries_to_arrow
 from skipstone.storage.paths import join
 from skipstone.storage.protocol import Storage
+
+__all__ = ["AnalysisRecord", "AnalysisStore", "Known", "KnownColumn"]
 
 pa: Any = pyarrow
 pq: Any = pyarrow.parquet
@@ -31,21 +34,6 @@ pq: Any = pyarrow.parquet
 # More files than this are put together into one.
 _FILES_MAX: Final = 8
 _CODEC: Final = "zstd"
-
-
-class AnalysisRecord(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
-    """One analysis. `summaries` are files with a row for each data file and column; `table` has merged ones."""
-
-    snapshot_id: int
-    analysed_at_ms: int
-    field_ids: tuple[int, ...]
-    row_count: int
-    row_count_is_exact: bool
-    size_in_bytes: int
-    table: str
-    summaries: tuple[str, ...]
-    # Columns of which some file has lost rows since it was analysed.
-    after_deletes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +61,7 @@ class AnalysisStore:
             if path.rpartition("/")[2] not in names:
                 continue
             try:
-                return msgspec.json.decode(self._storage.read(path), type=AnalysisRecord)
+                return parse_record(self._storage.read(path))
             except (msgspec.MsgspecError, UnicodeDecodeError, SkipstoneError, OSError) as error:
                 ignore_file(path, error)
         return None

@@ -16,6 +16,7 @@ from skipstone.index.cleaning import unused_index_files
 from skipstone.maintenance.reachable import list_paths, live_files, manifests_by_path, statistics_paths
 from skipstone.metadata.manifests.manifest import FileContent, ManifestFile
 from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.stats.cleaning import unused_analysis_files
 from skipstone.storage.protocol import Storage
 
 
@@ -41,7 +42,7 @@ def garbage_of(before: TableMetadata, after: TableMetadata, storage: Storage) ->
     """What the snapshots that are in `before` and not in `after` leave behind."""
     gone = [s for s in before.snapshots if s.snapshot_id not in after.snapshots_by_id]
     if not gone:
-        return Garbage(statistics_files=_unused_statistics(before, after))
+        return Garbage(statistics_files=_unused_statistics(before, after, storage))
     kept_manifests = manifests_by_path(after.snapshots, after, storage)
     old_manifests = manifests_by_path(gone, before, storage, may_be_missing=True)
     dead = {key: m for key, m in old_manifests.items() if key not in kept_manifests}
@@ -54,7 +55,7 @@ def garbage_of(before: TableMetadata, after: TableMetadata, storage: Storage) ->
     return Garbage(
         data_files=tuple(p for p, content in candidates.values() if content == FileContent.DATA),
         delete_files=tuple(p for p, content in candidates.values() if content != FileContent.DATA),
-        statistics_files=_unused_statistics(before, after),
+        statistics_files=_unused_statistics(before, after, storage),
         index_files=_unused_index(before, kept_manifests, kept_lists, dead, list_paths(gone), storage),
         manifests=tuple(m.manifest_path for m in dead.values()),
         manifest_lists=tuple(path for key, path in list_paths(gone).items() if key not in kept_lists),
@@ -74,9 +75,10 @@ def _unused_index(
     return tuple(unused_index_files(before, storage, kept=kept, gone=gone))
 
 
-def _unused_statistics(before: TableMetadata, after: TableMetadata) -> tuple[str, ...]:
+def _unused_statistics(before: TableMetadata, after: TableMetadata, storage: Storage) -> tuple[str, ...]:
     needed = statistics_paths(after)
-    return tuple(path for key, path in statistics_paths(before).items() if key not in needed)
+    registered = (path for key, path in statistics_paths(before).items() if key not in needed)
+    return (*registered, *unused_analysis_files(before, after, storage))
 
 
 def delete_garbage(garbage: Garbage, storage: Storage) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from skipstone.index.cleaning import index_files
 from skipstone.maintenance.reachable import list_paths, live_files, manifests_by_path, statistics_paths
 from skipstone.metadata.tables.properties import GC_ENABLED, property_value
 from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.stats.cleaning import analysis_files
 from skipstone.storage.protocol import Storage
 
 
@@ -28,6 +29,7 @@ def files_of(metadata: TableMetadata, metadata_location: str, storage: Storage) 
         *list_paths(metadata.snapshots).values(),
         *statistics_paths(metadata).values(),
         *(info.path for info in index_files(metadata, storage)),
+        *(info.path for info in analysis_files(metadata, storage)),
         *(entry.metadata_file for entry in metadata.metadata_log),
         metadata_location,
     ]
