@@ -114,8 +114,9 @@ class StatisticsVerbs:
         """Find out what only rows can tell: distinct values, quantiles, frequent values, lengths, exact bounds.
 
         Reads only files that were not analysed yet, unless `full` is true. `partitions` is a filter on partition
-        columns, or a mapping of columns to values, in which None stands for any value. `bit_vectors` collects what
-        Hive counts distinct values with as well. With a Spark session, its tasks read the files.
+        columns, or a mapping of columns to values, in which None stands for any value, or a function of a spec id and
+        partition values by name, which gives a name to each partition that is meant. `bit_vectors` collects what Hive
+        counts distinct values with as well. With a Spark session, its tasks read the files.
         """
         self._changeable()
         snapshot, schema = self._snapshot(snapshot_id), self.metadata.current_schema
@@ -124,7 +125,8 @@ class StatisticsVerbs:
             self.storage,
             snapshot,
             field_ids=analysed_ids(schema, columns, table=self.name),
-            partitions=self._partitions(partitions),
+            partitions=TRUE if callable(partitions) else self._partitions(partitions),
+            name_of=partitions if callable(partitions) else None,
             full=full,
             wishes=Wishes(bit_vectors=bit_vectors),
         )

@@ -17,6 +17,7 @@ import pyarrow.compute
 
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.file_analysis import FileAnalysis, analysed_leaves, deletes_keys
+from skipstone.analysis.partition_groups import PartitionNaming, rows_by_name
 from skipstone.analysis.sketches import store_sketches
 from skipstone.analysis.store import AnalysisRecord, AnalysisStore, Known, KnownColumn
 from skipstone.errors import InvalidInput
@@ -93,10 +94,14 @@ def plan_analysis(
     *,
     field_ids: Sequence[int],
     partitions: Predicate = TRUE,
+    name_of: PartitionNaming | None = None,
     full: bool = False,
     wishes: Wishes | None = None,
 ) -> AnalysisPlan:
-    """Decide what to read. `partitions` must choose whole partitions; `full` reads every file again."""
+    """Decide what to read. `partitions` must choose whole partitions; `full` reads every file again.
+
+    With `name_of` only partitions that it gives a name are analysed.
+    """
     plan = plan_scan(metadata, storage, snapshot=snapshot, schema=metadata.current_schema, predicate=partitions)
     verdicts = plan.files.column("verdict").to_numpy()
     if partitions != TRUE and (verdicts != Verdict.EVERY_ROW_MATCHES).any():
@@ -104,6 +109,9 @@ def plan_analysis(
             f"Cannot analyse the partitions where {partitions}: expected a filter that partitions match whole or not "
             "at all, got one that only some rows of a file match. Filter by partition columns."
         )
+    if name_of is not None:
+        named = rows_by_name(plan, metadata, name_of).values()
+        plan = plan.taking(sorted(row for rows in named for row in rows))
     store = AnalysisStore(metadata, storage)
     previous = store.find(snapshot)
     known = store.known(previous)
@@ -118,7 +126,7 @@ def plan_analysis(
         rows=tuple(rows),
         known=known,
         previous=previous,
-        is_whole_table=partitions == TRUE,
+        is_whole_table=partitions == TRUE and name_of is None,
         wishes=wanted,
     )
 

@@ -16,6 +16,7 @@ import pyarrow.compute
 
 from skipstone.analysis.analyze import KnownFiles
 from skipstone.analysis.file_analysis import analysed_leaves
+from skipstone.analysis.partition_groups import PartitionNaming, partitions_of, rows_by_name
 from skipstone.analysis.sketches import find_sketches
 from skipstone.analysis.store import AnalysisRecord, AnalysisStore
 from skipstone.metadata.formats.arrow_types import arrow_to_value
@@ -24,8 +25,8 @@ from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import Field, PrimitiveType, Value
-from skipstone.plan.entries import FILE_COLUMNS, partition_codes, read_live_entries
-from skipstone.plan.scan import ScanPlan, plan_scan
+from skipstone.plan.entries import FILE_COLUMNS, read_live_entries
+from skipstone.plan.scan import plan_scan
 from skipstone.plan.snapshot_manifests import manifests_of
 from skipstone.predicate.nodes import TRUE, Predicate
 from skipstone.stats.column_statistics import ColumnStatistics, Freshness, TableStatistics, column_statistics
@@ -93,17 +94,23 @@ def statistics_by_partition(
     analysed = metadata.snapshot(record.snapshot_id)
     plan = plan_scan(metadata, storage, snapshot=analysed, schema=metadata.current_schema)
     files = KnownFiles(plan, store.known(record))
-    codes = partition_codes(plan.files.column("spec_id"), plan.files.column("partition"))
-    for code in np.unique(codes).tolist():
-        rows = np.flatnonzero(codes == code).tolist()
-        spec_id, values = _tuple(plan, rows[0], metadata)
+    for spec_id, values, rows in partitions_of(plan, metadata):
         yield spec_id, values, _of_files(files, rows, record, metadata, snapshot)
 
 
-def _tuple(plan: ScanPlan, row: int, metadata: TableMetadata) -> tuple[int, dict[str, Value]]:
-    spec_id = plan.files.column("spec_id")[row].as_py()
-    values = plan.partition_of(row)
-    return spec_id, {f.name: values.get(f.field_id) for f in metadata.spec(spec_id).fields}
+def statistics_by_name(
+    metadata: TableMetadata, storage: Storage, snapshot: Snapshot, name_of: PartitionNaming
+) -> Iterator[tuple[str, TableStatistics]]:
+    """Statistics of the analysed partitions that get a name, those of one name together."""
+    store = AnalysisStore(metadata, storage)
+    record = store.find(snapshot)
+    if record is None:
+        return
+    analysed = metadata.snapshot(record.snapshot_id)
+    plan = plan_scan(metadata, storage, snapshot=analysed, schema=metadata.current_schema)
+    files = KnownFiles(plan, store.known(record))
+    for name, rows in rows_by_name(plan, metadata, name_of).items():
+        yield name, _of_files(files, rows, record, metadata, snapshot)
 
 
 def _of_files(

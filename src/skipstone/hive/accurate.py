@@ -21,6 +21,11 @@ def accurate_columns(parameters: Mapping[str, str]) -> set[str]:
     return {name for name, value in columns.items() if value == "true"} if isinstance(columns, dict) else set()
 
 
+def with_basic(parameters: Mapping[str, str]) -> dict[str, str]:
+    """The parameters with the counts of rows and files accurate."""
+    return _with({**parameters, KEY: json.dumps({**_parsed(parameters), _BASIC: "true"})}, accurate_columns(parameters))
+
+
 def with_columns(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
     """The parameters with more columns accurate."""
     return _with(parameters, accurate_columns(parameters) | set(columns))

@@ -35,20 +35,22 @@ def hive_statistics(ours: OurStatistics, *, bit_vector: bytes | None = None) -> 
     has_odd = bool(_value(ours.nan_count)) or any(isinstance(v, float) and not math.isfinite(v) for v in (low, high))
     if kind is Kind.DOUBLE and has_odd:
         return None
+    vector = None if ours.bit_vector is None else ours.bit_vector.serialize()
+    distincts = _value(ours.ndv) if ours.bit_vector is None else ours.bit_vector.estimate()
     average, longest = _value(ours.average_length), _value(ours.max_length)
     return ColumnStatistics(
         column=ours.name,
         type=text,
         kind=kind,
         num_nulls=nulls,
-        num_distincts=(_value(ours.ndv) or 0) if kind in COUNTED else None,
+        num_distincts=(distincts or 0) if kind in COUNTED else None,
         low=low if kind in BOUNDED else None,
         high=high if kind in BOUNDED else None,
         avg_length=(average or 0.0) * (values - nulls) / values if kind in MEASURED else None,
         max_length=(longest or 0) if kind in MEASURED else None,
         num_trues=(_value(ours.true_count) or 0) if kind is Kind.BOOLEAN else None,
         num_falses=(_value(ours.false_count) or 0) if kind is Kind.BOOLEAN else None,
-        bit_vector=bit_vector if kind in COUNTED else None,
+        bit_vector=(bit_vector or vector) if kind in COUNTED else None,
     )
 
 

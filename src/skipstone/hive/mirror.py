@@ -9,21 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
-from skipstone.catalog.identifiers import parse_identifier
+from skipstone.analysis.partition_groups import PartitionNaming
+from skipstone.catalog.identifiers import parse_identifier, parse_namespace
 from skipstone.errors import AlreadyExists, NotFound
 from skipstone.hive.accurate import KEY as ACCURATE
 from skipstone.hive.iceberg_tables import METADATA_LOCATION, TABLE_TYPE
 from skipstone.hive.objects import EXTERNAL_TABLE, Column, HiveDatabase, HiveTable, Storage
 from skipstone.hive.partition_names import partition_name
 from skipstone.hive.store import HiveStore
+from skipstone.hive.store.lookups import same_but_case
 from skipstone.hive.types import hive_type
 from skipstone.lake import Lake
 from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.metadata.types import Value
 from skipstone.metadata.values.conversion import from_python
 from skipstone.table import Table
 
+SNAPSHOT_ID: Final = "current-snapshot-id"
+BASIC: Final = ("numRows", "numFiles", "totalSize", "rawDataSize")
+# What a partition was like when it was last looked at; statistics of another state are not its own.
+_STATE: Final = "skipstone.partition-state"
 _FORMATS: Final = Storage(
     input_format="org.apache.hadoop.mapred.FileInputFormat",
     output_format="org.apache.hadoop.mapred.FileOutputFormat",
@@ -44,6 +52,27 @@ def mirror_lake(lake: Lake, store: HiveStore) -> None:
             mirror_table(lake.load_table(full), store, database=namespace, name=name)
 
 
+def refresh_table(lake: Lake, store: HiveStore, database: str, name: str) -> None:
+    """Make one table of the store what the catalog's is; a name of neither, in any case of letters, is left alone."""
+    with suppress(NotFound):
+        known = store.table(database, name)
+        database, name = known.database, known.name
+    namespaces = lake.list_namespaces()
+    namespace = database if database in namespaces else same_but_case(database, namespaces)
+    if namespace is None:
+        return
+    with suppress(AlreadyExists):
+        store.create_database(HiveDatabase(name=namespace, location=f"{lake.catalog.warehouse}/{namespace}"))
+    identifier = (*parse_namespace(namespace), name)
+    if not lake.table_exists(identifier):
+        tables = [parse_identifier(full)[-1] for full in lake.list_tables(namespace)]
+        same = same_but_case(name, tables)
+        if same is None:
+            return
+        identifier = (*identifier[:-1], same)
+    mirror_table(lake.load_table(identifier), store, database=namespace, name=identifier[-1])
+
+
 def mirror_table(table: Table, store: HiveStore, *, database: str, name: str) -> HiveTable:
     """Make one table of the store what the catalog's is; nothing is read if its metadata has not moved."""
     try:
@@ -53,6 +82,10 @@ def mirror_table(table: Table, store: HiveStore, *, database: str, name: str) ->
     if known is not None and known.parameters.get(METADATA_LOCATION) == table.metadata_location:
         return known
     wanted = hive_table(table.metadata, database=database, name=name, location=table.metadata_location)
+    if known is not None and known.parameters.get(SNAPSHOT_ID) == wanted.parameters.get(SNAPSHOT_ID):
+        # The same rows: what was found out about them is still so.
+        kept = {key: value for key, value in known.parameters.items() if key in (ACCURATE, *BASIC)}
+        wanted = replace(wanted, parameters={**wanted.parameters, **kept})
     if known is not None and [k.name for k in known.partition_keys] != [k.name for k in wanted.partition_keys]:
         # A partition of other keys is another partition.
         store.drop_table(database, name)
@@ -81,6 +114,7 @@ def hive_table(metadata: TableMetadata, *, database: str, name: str, location: s
         "EXTERNAL": "TRUE",
         TABLE_TYPE: "ICEBERG",
         METADATA_LOCATION: location,
+        **({} if metadata.current_snapshot_id is None else {SNAPSHOT_ID: str(metadata.current_snapshot_id)}),
     }
     return HiveTable(
         database=database,
@@ -100,29 +134,52 @@ def hive_table(metadata: TableMetadata, *, database: str, name: str, location: s
     )
 
 
-def partition_names_of(table: Table) -> list[str]:
-    """The names of a table's partitions under its current spec."""
-    metadata = table.metadata
+def partition_naming(metadata: TableMetadata) -> PartitionNaming:
+    """How Hive names partitions: none under an older spec, whose rows belong to no partition that it could name."""
     schema, spec = metadata.current_schema, metadata.default_spec
-    fields = spec.partition_type(schema).fields
-    found = []
-    for row in table.inspect.partitions().select(["partition", "spec_id"]).to_pylist():
-        if row["spec_id"] != spec.spec_id:
-            # Rows under an older spec belong to no partition that Hive could name.
-            continue
+    keys = [field.name for field in spec.fields]
+    sources = [spec.source_type(field, schema) for field in spec.fields]
+
+    def name_of(spec_id: int, values: Mapping[str, Value]) -> str | None:
+        if spec_id != spec.spec_id:
+            return None
         texts: list[str | None] = []
-        for part, field in zip(spec.fields, fields, strict=True):
-            value = row["partition"].get(field.name)
-            inner = None if value is None else from_python(field.type, value)
-            text = part.transform.to_human(spec.source_type(part, schema), inner)
-            texts.append(None if value is None else text)
-        found.append(partition_name([f.name for f in fields], texts))
-    return found
+        for field, source in zip(spec.fields, sources, strict=True):
+            value = values.get(field.name)
+            texts.append(None if value is None else field.transform.to_human(source, value))
+        return partition_name(keys, texts)
+
+    return name_of
+
+
+def partition_states_of(table: Table) -> dict[str, str]:
+    """The names of a table's partitions under its current spec, and what tells one state of each from another."""
+    metadata, name_of = table.metadata, partition_naming(table.metadata)
+    types = {f.name: f.type for f in metadata.default_spec.partition_type(metadata.current_schema).fields}
+    snapshot = metadata.current_snapshot
+    everywhere = (snapshot.summary or {}).get("total-equality-deletes", "0") if snapshot is not None else "0"
+    found: dict[str, list[str]] = {}
+    for row in table.inspect.partitions().to_pylist():
+        given = row.pop("partition")
+        if row["spec_id"] != metadata.default_spec.spec_id:
+            continue
+        values = {n: None if given.get(n) is None else from_python(t, given[n]) for n, t in types.items()}
+        name = name_of(row["spec_id"], values)
+        if name is not None:
+            numbers = [str(value) for key, value in row.items() if key != "last_updated_at"]
+            found.setdefault(name, [everywhere]).extend(numbers)
+    return {name: " ".join(state) for name, state in found.items()}
 
 
 def _mirror_partitions(table: Table, store: HiveStore, wanted: HiveTable) -> None:
-    names = partition_names_of(table)
-    gone = set(store.partition_names(wanted.database, wanted.name)) - set(names)
+    states, names = partition_states_of(table), (wanted.database, wanted.name)
+    gone = set(store.partition_names(*names)) - set(states)
     if gone:
-        store.drop_partitions(wanted.database, wanted.name, sorted(gone))
-    store.add_partition_names(wanted.database, wanted.name, names)
+        store.drop_partitions(*names, sorted(gone))
+    store.add_partition_names(*names, list(states))
+
+    def brought_up(name: str, known: dict[str, str]) -> dict[str, str]:
+        state = states.get(name)
+        return known if state is None or known.get(_STATE) == state else {_STATE: state}
+
+    store.change_partition_parameters(*names, brought_up)

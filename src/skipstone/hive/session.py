@@ -14,6 +14,7 @@ from skipstone.hive.describe import Row, describe_column, describe_plain, descri
 from skipstone.hive.errors import (
     COLUMN_NOT_FOUND,
     DATABASE_NOT_FOUND,
+    NO_PRIMITIVE_COLUMN,
     PARTITION_COLUMN,
     PARTITION_NOT_FOUND,
     TABLE_NOT_FOUND,
@@ -34,10 +35,14 @@ from skipstone.hive.statements import (
 )
 from skipstone.hive.statistics import ColumnStatistics, updated
 from skipstone.hive.store import HiveStore
+from skipstone.hive.types import kind_of
 
 
 class Analyzer(Protocol):
     """Computes statistics from rows. The session says of what; the analyzer stores them."""
+
+    def refresh(self, database: str, table: str) -> None:
+        """Bring what the store knows of a table up to date, if the analyzer knows the table."""
 
     def analyze(
         self, table: HiveTable, partitions: Sequence[str] | None, columns: Sequence[str] | None, *, is_scanned: bool
@@ -107,11 +112,24 @@ class HiveSession:
         columns = [self._column(table, name).name for name in statement.columns]
         if statement.is_for_columns and not columns:
             columns = [column.name for column in table.columns]
+        if statement.is_for_columns:
+            columns = self._with_statistics(table, columns)
         partitions = self._partitions(table, statement.partition) if statement.partition else None
         if self._analyzer is None:
             raise Unsupported("Cannot run ANALYZE TABLE: this session has nothing to read rows with.")
         wanted = columns if statement.is_for_columns else None
         self._analyzer.analyze(table, partitions, wanted, is_scanned=not statement.is_without_scan)
+
+    def _with_statistics(self, table: HiveTable, columns: Sequence[str]) -> list[str]:
+        """The columns of types that have statistics; Hive passes over others, unless there are only such."""
+        found = [c.name for c in table.columns if c.name in columns and kind_of(c.type) is not None]
+        if not found:
+            raise HiveInvalid(
+                f"Cannot analyse {table.database}.{table.name} for columns {', '.join(columns)}: expected a column of "
+                "a primitive type, got none.",
+                code=NO_PRIMITIVE_COLUMN,
+            )
+        return found
 
     def _update(self, statement: UpdateStatistics) -> None:
         table = self._table(statement.table)
@@ -140,6 +158,8 @@ class HiveSession:
 
     def _table(self, name: TableName) -> HiveTable:
         database = name.database or self._default
+        if self._analyzer is not None:
+            self._analyzer.refresh(database, name.table)
         try:
             self._store.database(database)
         except NotFound as error:

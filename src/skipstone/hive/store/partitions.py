@@ -3,7 +3,7 @@
 # ruff: noqa: SIM300 -- a column in capitals is no constant
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -85,6 +85,31 @@ class PartitionRows:
                 storage_id = insert_storage(connection, self._tables, partition.storage)
                 parts = self._tables.partitions
                 connection.execute(sa.update(parts).where(parts.c.PART_ID == part_id).values(SD_ID=storage_id))
+
+    def change_partition_parameters(
+        self, database: str, table: str, change: Callable[[str, dict[str, str]], dict[str, str]]
+    ) -> None:
+        """Make the parameters of every partition what `change` makes of its name and what they are, all or none."""
+        held = self._tables.partition_parameters
+        with self._database.writing(f"Cannot change partitions of {database}.{table}") as connection:
+            row = table_row(connection, self._tables, database, table)
+            names = {number: name for name, number in partition_ids(connection, self._tables, row).items()}
+            ids = list(names)
+            for start in range(0, len(ids), CHUNK):
+                chunk = ids[start : start + CHUNK]
+                before: dict[int, dict[str, str]] = {number: {} for number in chunk}
+                for found in connection.execute(sa.select(held).where(held.c.PART_ID.in_(chunk))).mappings():
+                    before[found["PART_ID"]][found["PARAM_KEY"]] = found["PARAM_VALUE"] or ""
+                after = {number: change(names[number], dict(known)) for number, known in before.items()}
+                changed = [number for number in chunk if after[number] != before[number]]
+                connection.execute(sa.delete(held).where(held.c.PART_ID.in_(changed)))
+                rows = [
+                    {"PART_ID": number, "PARAM_KEY": key, "PARAM_VALUE": value}
+                    for number in changed
+                    for key, value in after[number].items()
+                ]
+                if rows:
+                    connection.execute(sa.insert(held), rows)
 
     def drop_partitions(self, database: str, table: str, names: Iterable[str]) -> None:
         """Forget partitions with their statistics, all or none."""
