@@ -62,6 +62,6 @@ def stage_rollup(
         if made is not None:
             path = rollup_path(directory, manifest_list)
             staging.store_beside(path, made.data, owner=manifest_list)
-            remember_rollup(context.storage, made.data, path, made.rows)
+            remember_rollup(context.storage, made.at(path), len(made.data))
     except _FAILURES:
         return

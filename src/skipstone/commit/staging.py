@@ -56,11 +56,15 @@ class Staging:
         return path
 
     def store_beside(self, path: str, data: bytes, *, owner: str) -> None:
-        """Store an index file about a file that was stored before."""
-        self._store(path, data, owner)
+        """Store an index file about a file that was stored before.
 
-    def _store(self, path: str, data: bytes, owner: str | None = None) -> None:
+        It need not be safe when the commit is: one that a power failure spoils is noticed and passed over.
+        """
         self._written[path] = owner
+        self.storage.write_over(path, data)
+
+    def _store(self, path: str, data: bytes) -> None:
+        self._written[path] = None
         self.storage.write_new(path, data)
 
     def discard(self, *, keep: Collection[str] = ()) -> None:

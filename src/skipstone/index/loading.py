@@ -29,13 +29,15 @@ def find_rollup(storage: Storage, path: str, notes: list[str]) -> Rollup | None:
     if known is not None:
         return known  # type: ignore[no-any-return]
     data = _quietly(lambda: storage.read(path), notes)
-    return None if data is None else _quietly(lambda: remember_rollup(storage, data, path), notes)
+    if data is None:
+        return None
+    found = _quietly(lambda: parse_rollup(data, path), notes)
+    return None if found is None else remember_rollup(storage, found, len(data))
 
 
-def remember_rollup(storage: Storage, data: bytes, path: str, rows: Any = None) -> Rollup:
-    """Keep a roll-up that was read, or just written with these rows."""
-    rollup = parse_rollup(data, path, rows)
-    opened.keep(storage, path, rollup, 3 * len(data))
+def remember_rollup(storage: Storage, rollup: Rollup, size_in_bytes: int) -> Rollup:
+    """Keep a roll-up that was read or just written."""
+    opened.keep(storage, rollup.path, rollup, 4 * size_in_bytes)
     return rollup
 
 

@@ -16,7 +16,7 @@ from skipstone.storage.paths import join
 
 HIDDEN: Final = ".skipstone-index"
 SIDECAR: Final = ".zones.parquet"
-ROLLUP: Final = ".parquet"
+ROLLUP: Final = ".rollup"
 
 
 def index_directory(metadata: TableMetadata) -> str | None:
@@ -37,7 +37,7 @@ def sidecar_path(directory: str, manifest_path: str) -> str:
 
 
 def rollup_path(directory: str, manifest_list: str) -> str:
-    return join(directory, f"rollup-{_named_after(manifest_list)}{ROLLUP}")
+    return join(directory, _named_after(manifest_list) + ROLLUP)
 
 
 def _named_after(path: str) -> str:

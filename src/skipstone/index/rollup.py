@@ -7,7 +7,6 @@ rows and names another, its base, that has the rest, until there is so much that
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -17,22 +16,16 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow
-import pyarrow.compute
-import pyarrow.parquet
 
 from skipstone.errors import FormatViolation
 from skipstone.index.identity import Identity
-from skipstone.index.seals import OPEN_SEAL, check_seal, seal
+from skipstone.index.rollup_bytes import RollupRows, parse_rows, serialize_rows
 from skipstone.index.zone_rows import promoted
 from skipstone.metadata.manifests.manifest import ManifestFile
 
 pa: Any = pyarrow
-pc: Any = pyarrow.compute
-pq: Any = pyarrow.parquet
 
 VERSION: Final = 1
-_HEADER_KEY: Final = b"skipstone.rollup"
-_SEAL_KEY: Final = b"skipstone.seal"
 _MANIFEST: Final = "manifest"
 
 
@@ -63,13 +56,13 @@ class Rollup:
 
     path: str
     header: RollupHeader
-    file: Any = field(repr=False)
+    stored: RollupRows = field(repr=False)
     places: Mapping[str, int] = field(repr=False)
     _columns: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def num_rows(self) -> int:
-        return int(self.file.metadata.num_rows)
+        return self.stored.num_rows
 
     def find(self, manifest: ManifestFile) -> int | None:
         """The number of a manifest, if there are rows about it."""
@@ -80,17 +73,24 @@ class Rollup:
 
     def columns(self, names: Iterable[str] | None = None) -> Any:
         """All rows, with the columns asked for as far as they are there, and which manifest each row is about."""
-        stored = self.file.schema_arrow.names
-        wanted = stored if names is None else [n for n in stored if n in {_MANIFEST, *names}]
+        if names is None and self.stored.table is not None:
+            return self.stored.table
+        asked = None if names is None else {_MANIFEST, *names}
+        wanted = [n for n in self.stored.names if asked is None or n in asked]
         missing = [n for n in wanted if n not in self._columns]
         if missing:
-            table = self.file.read(columns=missing, use_threads=False)
-            self._columns.update({n: table.column(n).combine_chunks() for n in missing})
+            table = self.stored.read(missing)
+            self._columns.update({n: _one(table.column(n)) for n in missing})
         return pa.table({n: self._columns[n] for n in wanted})
 
     def part(self, places: Sequence[int]) -> Part:
         """The rows about some manifests."""
+        if not places:
+            return Part(records=(), rows=pa.table({}), owner=np.zeros(0, np.int64))
         table = self.columns()
+        if len(places) == len(self.header.manifests):
+            owner = table.column(_MANIFEST).to_numpy().astype(np.int64)
+            return Part(records=self.header.manifests, rows=table.drop_columns([_MANIFEST]), owner=owner)
         renumbered = np.full(len(self.header.manifests), -1, np.int64)
         renumbered[list(places)] = np.arange(len(places))
         owner = renumbered[table.column(_MANIFEST).to_numpy()]
@@ -115,10 +115,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenRollup:
-    """The bytes of a roll-up, and its rows for those who read it next."""
+    """The bytes of a roll-up, and what reading them would give, for those who read it next."""
 
     data: bytes
-    rows: Any
+    header: RollupHeader
+    rows: RollupRows
+
+    def at(self, path: str) -> Rollup:
+        return _rollup(path, self.header, self.rows)
 
 
 def write_rollup(parts: Sequence[Part], *, base: str | None = None) -> WrittenRollup:
@@ -126,38 +130,29 @@ def write_rollup(parts: Sequence[Part], *, base: str | None = None) -> WrittenRo
     header = RollupHeader(base=base, manifests=tuple(r for p in parts for r in p.records))
     before = np.cumsum([0, *(len(p.records) for p in parts)])
     owner = np.concatenate([p.owner + n for p, n in zip(parts, before[:-1].tolist(), strict=True)])
-    rows = join_rows([p.rows for p in parts])
-    table = rows.append_column(_MANIFEST, pa.array(owner, pa.int32()))
-    metadata = {_HEADER_KEY: msgspec.json.encode(header), _SEAL_KEY: OPEN_SEAL.encode()}
-    sink = io.BytesIO()
-    with pq.ParquetWriter(
-        sink,
-        table.schema.remove_metadata(),
-        compression="lz4",
-        use_dictionary=False,
-        write_statistics=False,
-        store_schema=False,
-    ) as writer:
-        writer.add_key_value_metadata(metadata)
-        writer.write_table(table, row_group_size=max(1, table.num_rows))
-    data = bytearray(sink.getbuffer())
-    seal(data)
-    return WrittenRollup(data=bytes(data), rows=table)
+    rows = join_rows([p.rows for p in parts if p.records])
+    table = rows.append_column(_MANIFEST, pa.array(owner.astype(np.int32)))
+    encoded = msgspec.json.encode(header)
+    return WrittenRollup(
+        data=serialize_rows(table, encoded), header=header, rows=RollupRows(header=encoded, table=table)
+    )
 
 
-def parse_rollup(data: bytes, path: str, rows: Any = None) -> Rollup:
-    """The roll-up in some bytes. `rows` are its rows if they are known, in the types that reading gives."""
-    check_seal(data, path)
+def parse_rollup(data: bytes, path: str) -> Rollup:
+    """The roll-up in some bytes."""
+    rows = parse_rows(data, path)
     try:
-        file = pq.ParquetFile(pa.BufferReader(data))
-        header = msgspec.json.decode(file.metadata.metadata[_HEADER_KEY], type=RollupHeader)
-    except (msgspec.MsgspecError, pa.ArrowException, KeyError, ValueError) as error:
+        header = msgspec.json.decode(rows.header, type=RollupHeader)
+    except msgspec.MsgspecError as error:
         raise FormatViolation(f"Invalid roll-up {path}: {error}. Build the index again.") from error
     if header.version != VERSION:
         raise FormatViolation(f"Invalid roll-up {path}: expected version {VERSION}, got {header.version}.")
+    return _rollup(path, header, rows)
+
+
+def _rollup(path: str, header: RollupHeader, rows: RollupRows) -> Rollup:
     places = {r.identity.manifest_path: i for i, r in enumerate(header.manifests)}
-    known = {} if rows is None else {n: rows.column(n).combine_chunks() for n in rows.column_names}
-    return Rollup(path=path, header=header, file=file, places=places, _columns=known)
+    return Rollup(path=path, header=header, stored=rows, places=places)
 
 
 def join_rows(tables: Sequence[Any]) -> Any:
@@ -165,8 +160,11 @@ def join_rows(tables: Sequence[Any]) -> Any:
 
     Types are those of the last table that has the column: callers put newer rows last.
     """
+    if not tables:
+        return pa.table({})
+    is_same = all(t.schema == tables[0].schema for t in tables)
     try:
-        return pa.concat_tables(tables, promote_options="default").combine_chunks() if tables else pa.table({})
+        return pa.concat_tables(tables, promote_options="none" if is_same else "default").combine_chunks()
     except pa.ArrowException:
         pass  # a type was promoted between them
     types: dict[str, Any] = reduce(lambda known, t: {**known, **{f.name: f.type for f in t.schema}}, tables, {})
@@ -180,7 +178,11 @@ def join_rows(tables: Sequence[Any]) -> Any:
 def _fitting(table: Any, name: str, arrow: Any) -> list[Any]:
     if name in table.column_names:
         column = table.column(name)
-        fitted = promoted(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0), arrow)
+        fitted = promoted(_one(column), arrow)
         if fitted is not None:
             return [fitted]
     return [pa.nulls(table.num_rows, arrow)]
+
+
+def _one(column: Any) -> Any:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

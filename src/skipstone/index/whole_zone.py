@@ -7,13 +7,14 @@ known only if every file has one. Partition values are left to the manifest list
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import gt
 from typing import Any, Final
 
 import numpy as np
 import pyarrow
 import pyarrow.compute
 
-from skipstone.index.entry_facts import column_of_map
+from skipstone.index.metric_maps import BoundMap, CountMap
 from skipstone.index.zone_rows import ZoneKind
 from skipstone.metadata.manifests.manifest import EntryStatus
 from skipstone.metadata.schema import Schema
@@ -24,6 +25,7 @@ from skipstone.metadata.types import (
     IntType,
     LongType,
     PrimitiveType,
+    StringType,
     TimestampType,
     TimestamptzType,
 )
@@ -32,15 +34,18 @@ from skipstone.metadata.values import bound_type, parse_bounds_array
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
-# Bounds that are plain numbers; floats have two zeros, and dates may have been widened.
+# Bounds that are plain numbers. Those of another width, as a promotion leaves them, take the longer way.
 _FIXED: Final[dict[type[PrimitiveType], np.dtype[Any]]] = {
     IntType: np.dtype("<i4"),
     DateType: np.dtype("<i4"),
     LongType: np.dtype("<i8"),
     TimestampType: np.dtype("<i8"),
     TimestamptzType: np.dtype("<i8"),
+    FloatType: np.dtype("<f4"),
+    DoubleType: np.dtype("<f8"),
 }
-_MAPS: Final = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts")
+_KIND: Final = pa.array([int(ZoneKind.MANIFEST)], pa.int8())
+_NUMBER: Final = pa.array([0], pa.int32())
 
 
 def whole_zone(entries: Any, ids: Sequence[int], schema: Schema, source: str) -> tuple[Any, int]:
@@ -49,110 +54,88 @@ def whole_zone(entries: Any, ids: Sequence[int], schema: Schema, source: str) ->
     if not live.all():
         entries = entries.take(pa.array(np.flatnonzero(live)))
     count = entries.num_rows
-    columns = {
-        "kind": pa.array([int(ZoneKind.MANIFEST)], pa.int8()),
-        "number": pa.array([0], pa.int32()),
-        "files": pa.array([count], pa.int64()),
-        "rows": pa.array([_total(_one(entries.column("record_count")))], pa.int64()),
-    }
     rows = entries.column("record_count").to_numpy()
+    numbers: dict[str, int | None] = {"files": count, "rows": int(rows.sum()) if count and rows.min() >= 0 else None}
+    bounds: dict[str, Any] = {}
     if count and rows.min() > 0 and _all_parquet(_one(entries.column("file_format"))):
-        maps = [_Map(_one(entries.column(name))) for name in _MAPS]
+        lows, highs = (BoundMap(_one(entries.column(n))) for n in ("lower_bounds", "upper_bounds"))
+        nulls, nans = (CountMap(_one(entries.column(n)), rows) for n in ("null_value_counts", "nan_value_counts"))
         for field_id in ids:
-            columns |= _facts(field_id, maps, rows, schema, source)
-    return pa.table(columns), count
+            type_ = schema.field(field_id).type
+            assert isinstance(type_, PrimitiveType)
+            numbers[f"{field_id}.null_count"] = nulls.total(field_id)
+            if isinstance(type_, FloatType | DoubleType):
+                numbers[f"{field_id}.nan_count"] = nans.total(field_id)
+            found = _bounds(field_id, type_, lows, highs, source)
+            if found is not None:
+                bounds[f"{field_id}.lower"], bounds[f"{field_id}.upper"] = found
+                numbers[f"{field_id}.covered"] = count
+    return pa.table({"kind": _KIND, "number": _NUMBER, **_longs(numbers), **bounds}), count
 
 
-class _Map:
-    """A map column; where all rows have the same keys, as of one writer, a key is every so many items."""
-
-    def __init__(self, array: Any) -> None:
-        self._array = array
-        offsets = array.offsets.to_numpy()
-        start, count = int(offsets[0]), len(array)
-        width = int(offsets[1]) - start if count else 0
-        self._keys: list[int] | None = None
-        keys = array.keys.to_numpy()[start : int(offsets[-1])]
-        if count and array.null_count == 0 and len(keys) == width * count:
-            grid = keys.reshape(count, width)
-            if bool((grid == grid[0]).all()):
-                self._keys = grid[0].tolist()
-        self._start, self._width, self._count = start, width, count
-
-    def column(self, field_id: int) -> Any:
-        if self._keys is None:
-            return column_of_map(self._array, field_id)
-        if field_id not in self._keys:
-            return pa.nulls(self._count, self._array.type.item_type)
-        first = self._start + self._keys.index(field_id)
-        return self._array.items.take(pa.array(np.arange(first, first + self._width * self._count, self._width)))
+def _longs(numbers: dict[str, int | None]) -> dict[str, Any]:
+    """A column of one row for each number; of those that are not known none, but for the first two."""
+    kept = {name: n for name, n in numbers.items() if n is not None or name in ("files", "rows")}
+    whole = pa.array(list(kept.values()), pa.int64())
+    return {name: whole.slice(place, 1) for place, name in enumerate(kept)}
 
 
-def _facts(field_id: int, maps: Sequence[_Map], rows: Any, schema: Schema, source: str) -> dict[str, Any]:
-    type_ = schema.field(field_id).type
-    assert isinstance(type_, PrimitiveType)
-    lows, highs, nulls, nans = (m.column(field_id) for m in maps)
-    found: dict[str, Any] = {}
-    is_float = isinstance(type_, FloatType | DoubleType)
-    for name, counts in (("null_count", nulls), ("nan_count", nans if is_float else None)):
-        total = None if counts is None else _total(counts, rows)
-        if total is not None:
-            found[f"{field_id}.{name}"] = pa.array([total], pa.int64())
-    if lows.null_count or highs.null_count:
-        return found
-    if type(type_) in _FIXED and (plain := _plain_bounds(type_, lows, highs)) is not None:
-        return found | {f"{field_id}.{name}": bound for name, bound in plain.items()}
-    both = pa.concat_arrays([lows, highs])
+def _bounds(field_id: int, type_: PrimitiveType, lows: BoundMap, highs: BoundMap, source: str) -> Any | None:
+    """The least lower and the greatest upper bound as columns of one row, if all files have both in order."""
+    dtype = _FIXED.get(type(type_))
+    if dtype is not None:
+        low, high = lows.numbers(field_id, dtype), highs.numbers(field_id, dtype)
+        if low is not None and high is not None:
+            return _of_numbers(low, high, type_)
+    if isinstance(type_, StringType):
+        first, last = lows.texts(field_id), highs.texts(field_id)
+        if first is not None and last is not None:
+            return _of_texts(first, last)
+    both = pa.concat_arrays([lows.column(field_id), highs.column(field_id)])
+    if both.null_count:
+        return None
     bounds = parse_bounds_array(type_, both, source=source, place=f"[{field_id}]", on_bad="unknown")
-    lower, upper = bounds[: len(lows)], bounds[len(lows) :]
-    if bounds.null_count or pc.any(pc.greater(lower, upper)).as_py():
-        return found
+    lower, upper = bounds[: len(bounds) // 2], bounds[len(bounds) // 2 :]
+    if bounds.null_count or not pc.all(pc.less_equal(lower, upper)).as_py():
+        return None
     least, most = pc.min_max(lower)["min"], pc.min_max(upper)["max"]
-    if is_float:
-        # The smaller zero below, the larger above.
-        least = pa.scalar(-0.0, least.type) if least.as_py() == 0 else least
-        most = pa.scalar(0.0, most.type) if most.as_py() == 0 else most
-    found[f"{field_id}.lower"], found[f"{field_id}.upper"] = pa.repeat(least, 1), pa.repeat(most, 1)
-    found[f"{field_id}.covered"] = pa.array([len(lower)], pa.int64())
-    return found
+    if dtype is not None and dtype.kind == "f":
+        least, most = (pa.scalar(_wide_zero(v.as_py(), sign), v.type) for v, sign in ((least, -0.0), (most, 0.0)))
+    return pa.repeat(least, 1), pa.repeat(most, 1)
 
 
-def _plain_bounds(type_: PrimitiveType, lows: Any, highs: Any) -> dict[str, Any] | None:
-    """The facts of whole numbers of the expected width, without an array between; None where bytes are otherwise."""
-    dtype = _FIXED[type(type_)]
-    low, high = _numbers(lows, dtype), _numbers(highs, dtype)
-    if low is None or high is None or bool((low > high).any()):
+def _of_numbers(low: Any, high: Any, type_: PrimitiveType) -> Any | None:
+    # A NaN is in no order, and proves nothing.
+    if not bool((low <= high).all()):
         return None
     arrow = bound_type(type_)
-    return {
-        "lower": pa.array(low.min(keepdims=True)).view(arrow),
-        "upper": pa.array(high.max(keepdims=True)).view(arrow),
-        "covered": pa.array([len(low)], pa.int64()),
-    }
+    least, most = low.min(keepdims=True), high.max(keepdims=True)
+    if low.dtype.kind == "f":
+        least[0], most[0] = _wide_zero(least[0], -0.0), _wide_zero(most[0], 0.0)
+    return tuple(pa.Array.from_buffers(arrow, 1, [None, pa.py_buffer(v)]) for v in (least, most))
 
 
-def _numbers(raw: Any, dtype: np.dtype[Any]) -> Any | None:
-    offsets = np.frombuffer(raw.buffers()[1], np.int32)[raw.offset : raw.offset + len(raw) + 1]
-    if int(offsets[-1]) - int(offsets[0]) != len(raw) * dtype.itemsize or bool(
-        (np.diff(offsets) != dtype.itemsize).any()
-    ):
+def _of_texts(low: list[bytes], high: list[bytes]) -> Any | None:
+    # The order of code points is that of their bytes.
+    if any(map(gt, low, high)):
         return None
-    return np.frombuffer(raw.buffers()[2], dtype, count=len(raw), offset=int(offsets[0]))
+    arrow = bound_type(StringType())
+    return pa.array([min(low).decode()], arrow), pa.array([max(high).decode()], arrow)
 
 
-def _total(counts: Any, most: Any = None) -> int | None:
-    """The sum of counts that are all known; those below zero are not, nor those above the number of rows."""
-    if counts.null_count or len(counts) == 0:
-        return None
-    numbers = counts.to_numpy()
-    is_odd = numbers.min() < 0 or (most is not None and bool((numbers > most).any()))
-    return None if is_odd else int(numbers.sum())
+def _wide_zero(value: Any, zero: float) -> Any:
+    """The smaller zero below, the larger above."""
+    return zero if value == 0 else value
 
 
 def _all_parquet(formats: Any) -> bool:
     """Timestamps of ORC files need a closer look."""
-    return bool(formats.null_count == 0 and pc.all(pc.match_like(formats, "parquet", ignore_case=True)).as_py())
+    if formats.null_count:
+        return False
+    return all(name.lower() == "parquet" for name in formats.unique().to_pylist())
 
 
 def _one(column: Any) -> Any:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
