@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -27,6 +28,12 @@ def _needing_spark(module: str, what: str) -> Any:
         raise Unsupported(
             f"Cannot {what}: PySpark is not installed. Run pip install 'skipstone[spark]' (it also needs Java 17)."
         ) from None
+
+
+def running_spark() -> Any:
+    """The Spark session that is active in this process; None where there is none, or no PySpark in use."""
+    module = sys.modules.get("pyspark.sql")
+    return None if module is None else module.SparkSession.getActiveSession()
 
 
 def is_spark_frame(rows: Any) -> bool:

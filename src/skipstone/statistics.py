@@ -8,13 +8,14 @@ table.estimate("zip_code = '10001'").rows
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from skipstone.analysis.analyze import FinishedAnalysis, analysed_ids, finish_analysis, plan_analysis
+from skipstone.analysis.analyze import AnalysisPlan, FinishedAnalysis, analysed_ids, finish_analysis, plan_analysis
 from skipstone.analysis.audit import AuditReport, finish_audit, plan_audit
 from skipstone.analysis.audit_statistics import audit_partition_statistics, audit_sketches
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.estimate import Estimate, estimate
+from skipstone.analysis.gather import GatherStatistics
 from skipstone.analysis.partition_files import find_partition_statistics, store_partition_statistics
 from skipstone.analysis.publish import WritePartitionStatistics, partition_statistics_of
 from skipstone.analysis.repairs import right_entries
@@ -22,10 +23,10 @@ from skipstone.analysis.table_statistics import statistics_by_partition, table_s
 from skipstone.commit import Change, Transaction, UpdateStatistics
 from skipstone.commit.retry import now_ms
 from skipstone.errors import InvalidInput
-from skipstone.hosts import spark_host
+from skipstone.hosts import running_spark, spark_host
 from skipstone.maintenance.metrics_repair import RepairEntries
 from skipstone.metadata.manifests.manifest import ManifestContent
-from skipstone.metadata.tables.properties import STATS_PARTITION_ON_COMMIT, property_value
+from skipstone.metadata.tables.properties import STATS_AUTO_GATHER, STATS_PARTITION_ON_COMMIT, property_value
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import in_parallel
@@ -34,13 +35,28 @@ from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind, col
 from skipstone.predicate.nodes import TRUE
 from skipstone.stats.column_statistics import TableStatistics
 from skipstone.stats.partition_statistics import PartitionStatistics
+from skipstone.stats.summary import FileSummary
 from skipstone.storage.protocol import Storage
+
+# From this many bytes on, a running Spark session reads them faster than this process.
+_SPARK_BYTES: Final = 256 << 20
 
 
 def with_partition_statistics(transaction: Transaction) -> None:
-    """Let the commit write partition statistics, where the table's properties say so."""
+    """Let the commit write statistics of partitions and columns, where the table's properties say so."""
+    if property_value(transaction.metadata.properties, STATS_AUTO_GATHER):
+        transaction.add(GatherStatistics(analyse=_read_added))
     if property_value(transaction.metadata.properties, STATS_PARTITION_ON_COMMIT):
         transaction.add(WritePartitionStatistics())
+
+
+def _read_added(work: AnalysisPlan) -> Sequence[FileSummary]:
+    """The summaries of files that were just written: on this machine, or with Spark where it runs and they are big."""
+    sizes = work.plan.files.column("file_size_in_bytes").to_numpy()[list(work.rows)]
+    spark = running_spark() if int(sizes.sum()) >= _SPARK_BYTES else None
+    if spark is not None:
+        return spark_host("gather statistics").analyse_files(work, spark, table="the files of a commit")  # type: ignore[no-any-return]
+    return in_parallel(work.work().analyse, work.rows)
 
 
 class StatisticsVerbs:
