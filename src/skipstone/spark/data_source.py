@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.udf import _wrap_function
 
 from skipstone.spark.portions import Portion, input_partitions, read_portion
 from skipstone.spark.source_options import SourceOptions
@@ -24,6 +25,7 @@ from skipstone.spark.types import to_spark_struct
 from skipstone.table_stream import Offset, TableStream
 
 FORMAT: Final = "skipstone"
+_JVM_SOURCE: Final = "org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource"
 
 
 class SkipstoneSource(DataSource):
@@ -109,10 +111,14 @@ class StreamReader(DataSourceStreamReader):
 
 
 def register(spark: Any) -> None:
-    """Make the format known to a session. Once is enough, twice does no harm."""
+    """Make the format known to a session. Once is enough, twice does no harm.
+
+    The session is asked itself: `spark.dataSource.register` looks at the active one, and refuses where that knows it.
+    """
     known = spark._jsparkSession.sessionState().dataSourceManager()
     if not known.dataSourceExists(FORMAT):
-        spark.dataSource.register(SkipstoneSource)
+        source = getattr(spark._jvm, _JVM_SOURCE)(_wrap_function(spark.sparkContext, SkipstoneSource))
+        known.registerDataSource(FORMAT, source)
 
 
 def _rows(partition: InputPartition | None) -> Iterator[Any]:
