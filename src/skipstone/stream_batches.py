@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from skipstone.commit import Append, Change, CommitContext, UpdateProperties
+from skipstone.commit import Append, Change, CommitContext, Overwrite, UpdateProperties
 from skipstone.commit.producer import SnapshotChange
 from skipstone.errors import CommitRejected, InvalidInput
 from skipstone.metadata.tables.properties import STREAM_BATCH
@@ -82,7 +82,7 @@ class BatchTable(Table):
         transaction = self._begin()
         try:
             transaction.add(MarkBatch(batch=self._batch))
-            if not (isinstance(change, Append) and change.files.num_rows == 0):
+            if not _changes_nothing(change):
                 transaction.add(self._told(change))
                 with_partition_statistics(transaction)
         except BaseException:
@@ -97,6 +97,15 @@ class BatchTable(Table):
                 "expected a change of rows. Make it outside of the stream."
             )
         return replace(change, summary={**change.summary, **self._batch.summary})
+
+
+def _changes_nothing(change: Change) -> bool:
+    """Whether a change would add a snapshot for nothing: no files come, none go."""
+    if not isinstance(change, Append | Overwrite) or (change.files is not None and change.files.num_rows):
+        return False
+    if isinstance(change, Append):
+        return True
+    return change.predicate is None and (change.remove_files is None or len(change.remove_files) == 0)
 
 
 class Once:

@@ -71,11 +71,22 @@ def test_another_writer_does_not_disturb(tmp_path: Path) -> None:
     assert table.scan().count() == 4
 
 
-def test_an_empty_batch_is_noted_without_a_snapshot(tmp_path: Path) -> None:
+@pytest.mark.parametrize("verb", ["append", "overwrite"])
+def test_an_empty_batch_is_noted_without_a_snapshot(tmp_path: Path, verb: str) -> None:
     table = opened(tmp_path)
-    add(table, 0, rows=[])
+    with Once(table, Batch(query_id="q", batch_id=0)) as target:
+        getattr(target, verb)([])
     assert table.current_snapshot is None
     assert not add(table, 0)
+
+
+def test_an_empty_batch_replaces_all_rows_by_none(tmp_path: Path) -> None:
+    table = opened(tmp_path)
+    table.append(ROWS)
+    with Once(table, Batch(query_id="q", batch_id=0)) as target:
+        assert target is not None
+        target.overwrite([])
+    assert table.scan().count() == 0
 
 
 def test_a_batch_replaces_all_rows(tmp_path: Path) -> None:
