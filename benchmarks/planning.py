@@ -132,9 +132,9 @@ def _commit_figure(num_files: int, passes: int) -> Figure:
     big_table(num_files, has_index=True, name="commits")
     table = skipstone.catalog(str(CACHE / f"planning-{num_files}-commits")).load_table("shop.shipping_address")
     seconds: dict[str, list[float]] = {"true": [], "false": []}
-    for enabled in ("true", "false") * 3:
+    for enabled in ("true", "false") * passes:
         table.set_properties({"skipstone.index.enabled": enabled})
-        for number in range(passes + 1):
+        for number in range(4):
             files = data_files(np.arange(100), num_files, table.location, prefix=f"{time.time_ns()}-")
             began = time.perf_counter()
             table.apply(Append(files=files, is_fast=True))

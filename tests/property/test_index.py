@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.indexed import SIDECARS_ALWAYS, assert_same_plan, index_files_of
+from tests.support.indexed import SIDECARS_ALWAYS, assert_same_plan, compact, index_files_of
 
 from skipstone.catalog.filesystem import FilesystemCatalog
-from skipstone.index import blocks, growth
+from skipstone.index import blocks, growth, rollup_bytes
 from skipstone.lake import Lake
 from skipstone.storage import LocalStorage
 
@@ -52,6 +52,7 @@ STEPS = st.one_of(
     st.tuples(st.just("promote"), st.none()),
     st.tuples(st.just("add column"), st.none()),
     st.tuples(st.just("merge manifests"), st.none()),
+    st.tuples(st.just("compact"), st.none()),
     st.tuples(st.just("index columns"), st.sampled_from(["id", "state,x", "n"])),
     st.tuples(st.just("lose"), st.integers(0, 1000)),
     st.tuples(st.just("damage"), st.tuples(st.integers(0, 1000), st.integers(0, 10**6))),
@@ -98,6 +99,8 @@ class Table:
                     update.add_column(f"added{self.added}", "int")
             case "merge manifests":
                 table.set_properties({"commit.manifest.min-count-to-merge": "2"})
+            case "compact":
+                compact(table)
             case "index columns":
                 table.set_properties({"skipstone.index.columns": detail})
             case "expire":
@@ -142,6 +145,7 @@ def test_plans_are_the_same_whatever_happens(
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as home:
         patch.setattr(blocks, "BLOCK_FILES", 2)
         patch.setattr(growth, "_SMALL_ROWS", 4)
+        patch.setattr(rollup_bytes, "_FEW_ROWS", 8)
         made = Table(Path(home), format_version)
         made.step("append", [{"id": i, "state": "ab"[i % 2], "x": float(i), "n": i} for i in range(6)])
         for name, detail in steps:

@@ -9,8 +9,10 @@ import pyarrow
 import pytest
 
 import skipstone
+from skipstone.commit.replace import Replace
 from skipstone.index import blocks
 from skipstone.index.loading import forget_opened
+from skipstone.write import write_rows
 
 pa: Any = pyarrow
 
@@ -43,6 +45,16 @@ def rows(first: int, count: int = 6, states: str = "abc") -> Any:
             "n": pa.array([i % 7 for i in ids], pa.int32()),
         }
     )
+
+
+def compact(table: Any) -> None:
+    """Exchange all data files for new ones with the same rows, as compaction does; delete files stay."""
+    scan = table.scan(use_index=False)
+    paths = scan.plan().files.column("file_path").to_pylist()
+    if paths:
+        rows = scan.to_arrow()
+        files = write_rows(rows, metadata=table.metadata, storage=table.storage) if rows.num_rows else None
+        table.apply(Replace(files=files, remove_files=paths))
 
 
 def index_files_of(table: Any) -> list[Path]:

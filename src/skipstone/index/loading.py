@@ -18,7 +18,8 @@ from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage.protocol import Storage
 
-_ANCESTORS_MAX: Final = 4
+_ANCESTORS_MAX: Final = 1_000
+_TRIED_FIRST: Final = 3
 
 __all__ = ["find_rollup", "find_sidecar", "forget_opened", "remember_rollup", "rollups_of"]
 
@@ -45,24 +46,33 @@ def rollups_of(
     snapshot: Snapshot, metadata: TableMetadata, storage: Storage, directory: str, notes: list[str]
 ) -> tuple[Rollup, ...]:
     """The roll-up of a snapshot and its base; of the next ancestor that has one where another engine committed."""
-    for candidate in _ancestors(snapshot, metadata):
-        if candidate.manifest_list is None:
-            continue
-        first = find_rollup(storage, rollup_path(directory, candidate.manifest_list), notes)
+    stored: set[str] | None = None
+    for place, manifest_list in enumerate(_lists_of_ancestors(snapshot, metadata)):
+        path = rollup_path(directory, manifest_list)
+        if place == _TRIED_FIRST and stored is None:
+            # Many foreign commits: one listing tells which ancestors have one.
+            stored = {_name(info.path) for info in _quietly(lambda: list(storage.list(directory)), notes) or ()}
+        first = None if stored is not None and _name(path) not in stored else find_rollup(storage, path, notes)
         if first is not None:
             base = None if first.header.base is None else find_rollup(storage, first.header.base, notes)
             return (first,) if base is None else (first, base)
     return ()
 
 
-def _ancestors(snapshot: Snapshot, metadata: TableMetadata) -> Iterator[Snapshot]:
+def _lists_of_ancestors(snapshot: Snapshot, metadata: TableMetadata) -> Iterator[str]:
+    """The manifest lists of a snapshot and those before it, nearest first."""
     current: Snapshot | None = snapshot
     for _ in range(_ANCESTORS_MAX):
         if current is None:
             return
-        yield current
+        if current.manifest_list is not None:
+            yield current.manifest_list
         parent = current.parent_snapshot_id
         current = None if parent is None else metadata.snapshots_by_id.get(parent)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def find_sidecar(storage: Storage, directory: str, manifest: ManifestFile, notes: list[str]) -> Sidecar | None:

@@ -129,8 +129,10 @@ class _Columns:
 
     def column(self, name: str, arrow: Any) -> Any:
         for table in self._tables:
-            if name in table.column_names:
-                column = table.column(name).combine_chunks()
+            place = table.schema.get_field_index(name)
+            if place >= 0:
+                column = table.column(place)
+                column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
                 return column if column.type == arrow or arrow is None else column.cast(arrow)
         value = self.header.constants.get(name)
         if value is None:

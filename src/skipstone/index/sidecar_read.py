@@ -46,16 +46,17 @@ class Sidecar:
     def read(self, storage: Storage, names: Sequence[str], blocks: Sequence[int]) -> Any:
         """Stored columns of some blocks, in the order of the index; `names` must be stored ones."""
         places = sorted(self.header.leaves.index(n) for n in names)
+        chunks = self.chunks[np.asarray(blocks)[:, None], np.asarray(places)].ravel()
         buffer = np.empty(self.size_in_bytes, np.uint8)  # memory that is never touched costs nothing
         buffer[self.size_in_bytes - len(self.footer) :] = np.frombuffer(self.footer, np.uint8)
         with storage.open(self.path) as opened:
             source: Any = opened
-            for start, end in _ranges(self.chunks[np.ix_(blocks, places)]):
+            for start, end in _ranges(chunks):
                 data = source.read_at(end - start, start)
                 if len(data) != end - start:
                     raise FormatViolation(f"Invalid sidecar {self.path}: expected {end - start} bytes at {start}.")
                 buffer[start:end] = np.frombuffer(data, np.uint8)
-        self._check(buffer, self.chunks[np.ix_(blocks, places)].ravel())
+        self._check(buffer, chunks)
         file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(buffer)), metadata=self.metadata)
         return file.read_row_groups(list(blocks), columns=[self.header.leaves[p] for p in places], use_threads=False)
 
@@ -68,7 +69,7 @@ class Sidecar:
 
 def _ranges(chunks: Any) -> list[tuple[int, int]]:
     """Byte ranges that cover the chunks, near ones joined."""
-    flat = np.sort(chunks.ravel(), order="offset")
+    flat = chunks[np.argsort(chunks["offset"])]
     starts = flat["offset"].astype(np.int64)
     ends = starts + flat["length"]
     if not len(starts):

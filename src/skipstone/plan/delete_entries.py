@@ -1,6 +1,8 @@
 """The delete files of a snapshot that a scan may need.
 
 Delete manifests are read first: their equality columns decide which metrics of data files are worth reading.
+
+Spec: "Scan Planning".
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ import pyarrow.compute
 from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
 from skipstone.metadata.reserved import DELETE_FILE_PATH
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import DELETE_COLUMNS, empty_entries, read_live_entries
+from skipstone.plan.indexed import Question, read_entries
 from skipstone.plan.remapped import without_remapped
 from skipstone.plan.snapshot_manifests import prune_manifests, spec_of
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import Predicate
+from skipstone.predicate.nodes import TRUE, Predicate
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.manifests import from_manifest_table
 from skipstone.zones.judge import prove
@@ -39,21 +43,50 @@ def read_deletes(
     predicate: Predicate,
     schema: Schema,
     float_order: FloatOrder,
+    *,
+    data: Sequence[ManifestFile] | None = None,
+    index_of: Snapshot | None = None,
 ) -> Any:
-    """Live delete files with the bounds that help to match them, from manifests whose partitions can match."""
+    """Live delete files with the bounds that help to match them, from manifests whose partitions can match.
+
+    Of what cannot apply to any file of the manifests in `data` some is left out. With `index_of`, the skip index of
+    that snapshot is read where it has the entries.
+    """
     chosen = [m for m in manifests if m.content == ManifestContent.DELETES]
+    chosen = chosen if data is None else [m for m in chosen if _can_apply(m, data)]
     if not chosen:
         return no_deletes(metadata)
     # Deletes of an unpartitioned spec reach every partition; their manifests have no summaries to be pruned by.
     verdicts = prune_manifests(chosen, predicate, metadata, schema, float_order)
     kept = [m for m, v in zip(chosen, verdicts) if v != Verdict.NO_ROW_MATCHES or spec_of(m, metadata).is_unpartitioned]
-    deletes = read_live_entries(kept, metadata, storage, columns=DELETE_COLUMNS, metrics=(DELETE_FILE_PATH.id,))
+
+    def read(metrics: tuple[int, ...]) -> Any:
+        if index_of is None:
+            return read_live_entries(kept, metadata, storage, columns=DELETE_COLUMNS, metrics=metrics)
+        question = Question(
+            metadata=metadata,
+            storage=storage,
+            snapshot=index_of,
+            schema=schema,
+            predicate=TRUE,
+            float_order=float_order,
+            metrics=metrics,
+            columns=DELETE_COLUMNS,
+        )
+        return read_entries(kept, question, use_index=True).files
+
+    deletes = read((DELETE_FILE_PATH.id,))
     ids = pc.unique(pc.list_flatten(deletes.column("equality_ids"))).to_pylist()
     if not ids:
         return deletes
-    deletes = read_live_entries(kept, metadata, storage, columns=DELETE_COLUMNS, metrics=(DELETE_FILE_PATH.id, *ids))
+    deletes = read((DELETE_FILE_PATH.id, *ids))
     told = without_remapped(deletes, metadata)
     return deletes.filter(pa.array(_may_matter(told, predicate, schema, float_order)))
+
+
+def _can_apply(deletes: ManifestFile, data: Sequence[ManifestFile]) -> bool:
+    """False where all data is newer than any delete of the manifest: deletes reach only what was there before."""
+    return any(m.min_sequence_number <= deletes.sequence_number for m in data)
 
 
 def no_deletes(metadata: TableMetadata) -> Any:

@@ -1,4 +1,4 @@
-"""Entries of data manifests read through the skip index, as far as it goes.
+"""Entries of manifests read through the skip index, as far as it goes.
 
     roll-up: manifests -> partitions -> blocks, then of the blocks that are left the sidecars' facts, then their files
 
@@ -52,6 +52,8 @@ pa: Any = pyarrow
 
 Mask = npt.NDArray[np.bool_]
 _FEW_SIDECARS: Final = 2
+_NEAR: Final = ("/", "file:")
+_FAR_THREADS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,7 @@ class Question:
     predicate: Predicate
     float_order: FloatOrder
     metrics: Collection[int]
+    columns: tuple[str, ...] = FILE_COLUMNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +98,8 @@ class _Reading:
             self.reader = self.table = None
 
 
-def read_data_entries(manifests: Sequence[ManifestFile], question: Question, *, use_index: bool) -> IndexedEntries:
-    """The entries of data manifests that can hold a match, in the order of the manifests."""
+def read_entries(manifests: Sequence[ManifestFile], question: Question, *, use_index: bool) -> IndexedEntries:
+    """The live entries of manifests that can hold a match, in the order of the manifests."""
     metadata = question.metadata
     directory = index_directory(metadata) if use_index and manifests and is_enabled(metadata) else None
     if directory is None:
@@ -122,7 +125,7 @@ def read_data_entries(manifests: Sequence[ManifestFile], question: Question, *, 
 
 def _read_whole(manifests: Sequence[ManifestFile], question: Question) -> Any:
     return read_live_entries(
-        manifests, question.metadata, question.storage, columns=FILE_COLUMNS, metrics=question.metrics
+        manifests, question.metadata, question.storage, columns=question.columns, metrics=question.metrics
     )
 
 
@@ -147,7 +150,7 @@ def _read_sidecars(turns: Sequence[tuple[_Reading, Blocks | None]], question: Qu
         else:
             reading.facts, reading.reader = reader.facts(), reader
 
-    _spread(lambda turn: turn[0].attempt(lambda: open_(turn)), turns, question)
+    _spread(lambda turn: turn[0].attempt(lambda: open_(turn)), turns, directory, is_heavy=reads_all)
     if reads_all:
         return
     opened = [r for r, _ in turns if r.reader is not None]
@@ -159,12 +162,18 @@ def _read_sidecars(turns: Sequence[tuple[_Reading, Blocks | None]], question: Qu
         reading.table = reading.reader.entries(mask)
 
     chosen = list(zip(opened, masks, strict=True))
-    _spread(lambda turn: turn[0].attempt(lambda: finish(turn)), chosen, question)
+    _spread(lambda turn: turn[0].attempt(lambda: finish(turn)), chosen, directory)
 
 
-def _spread(work: Callable[[Any], None], turns: Sequence[Any], question: Question) -> None:
-    """In threads where waiting for storage or much decoding pays for them."""
-    in_parallel(work, turns, threads=None if len(turns) > _FEW_SIDECARS else 1)
+def _spread(work: Callable[[Any], None], turns: Sequence[Any], directory: str, *, is_heavy: bool = False) -> None:
+    """In threads where there is storage to wait for, or much to decode: else small reads get in each other's way."""
+    if len(turns) <= _FEW_SIDECARS:
+        threads: int | None = 1
+    elif directory.startswith(_NEAR):
+        threads = None if is_heavy else 1
+    else:
+        threads = _FAR_THREADS
+    in_parallel(work, turns, threads=threads)
 
 
 def _wish(manifest: ManifestFile, question: Question) -> Wish | None:
@@ -174,7 +183,7 @@ def _wish(manifest: ManifestFile, question: Question) -> Wish | None:
     if any(typed.find(i) is None for i in known):
         return None  # no one schema types them all; each manifest's own does
     return Wish(
-        columns=FILE_COLUMNS,
+        columns=question.columns,
         metrics={i: metric_type(i, (typed,), manifest.manifest_path) for i in known},
         partition_type=partition_type_of(spec_of(manifest, metadata), metadata),
     )
@@ -226,7 +235,7 @@ def _placed(readings: Mapping[int, _Reading], question: Question) -> list[Any]:
 
 def _in_order(tables: Sequence[Any], question: Question) -> Any:
     if not tables:
-        return empty_entries(question.metadata, FILE_COLUMNS)
+        return empty_entries(question.metadata, question.columns)
     joined = pa.concat_tables(tables).combine_chunks()
     places = joined.column("manifest").to_numpy()
     if bool(np.all(places[1:] >= places[:-1])):

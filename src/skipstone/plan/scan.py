@@ -32,7 +32,7 @@ from skipstone.plan.entries import (
     unified_type,
 )
 from skipstone.plan.index_zones import with_index
-from skipstone.plan.indexed import IndexedEntries, Question, count_rows, read_data_entries
+from skipstone.plan.indexed import IndexedEntries, Question, count_rows, read_entries
 from skipstone.plan.levels import LevelReport, as_text
 from skipstone.plan.live_rows import UNKNOWN_ROWS, live_rows
 from skipstone.plan.remapped import remapped_ids, without_remapped
@@ -175,7 +175,8 @@ def plan_scan(
             proven=sum(v == Verdict.EVERY_ROW_MATCHES for v in verdicts),
         )
     ]
-    deletes = read_deletes(manifests, metadata, storage, predicate, schema, float_order)
+    index_of = snapshot if use_index else None
+    deletes = read_deletes(manifests, metadata, storage, predicate, schema, float_order, data=kept, index_of=index_of)
     equality_ids = pc.unique(pc.list_flatten(deletes.column("equality_ids"))).to_pylist()
     if snapshot is None:
         found = IndexedEntries(files=empty_entries(metadata, FILE_COLUMNS))
@@ -189,7 +190,7 @@ def plan_scan(
             float_order=float_order,
             metrics=(*field_ids(predicate), *equality_ids, *facts_of),
         )
-        found = read_data_entries(kept, question, use_index=use_index)
+        found = read_entries(kept, question, use_index=use_index)
     plan = finish(
         found.files,
         deletes,
@@ -214,11 +215,15 @@ def count_by_index(
     predicate: Predicate = TRUE,
     float_order: FloatOrder = FloatOrder.IEEE,
 ) -> int | None:
-    """The number of matching rows, if zones above files prove it and nothing is deleted; no file is looked at."""
+    """The number of matching rows, if zones above files prove it and no delete can matter; no file is looked at."""
     if snapshot is None:
         return 0
     manifests = recent_manifests_of(snapshot, metadata, storage)
-    if any(m.content == ManifestContent.DELETES and not m.has_no_live_files for m in manifests):
+    data = [m for m in manifests if m.content == ManifestContent.DATA]
+    verdicts = prune_manifests(data, predicate, metadata, schema, float_order)
+    kept = [m for m, v in zip(data, verdicts) if v != Verdict.NO_ROW_MATCHES and not m.has_no_live_files]
+    deletes = read_deletes(manifests, metadata, storage, predicate, schema, float_order, data=kept, index_of=snapshot)
+    if _can_reach_a_match(deletes, predicate, metadata, schema, float_order):
         return None
     question = Question(
         metadata=metadata,
@@ -229,7 +234,25 @@ def count_by_index(
         float_order=float_order,
         metrics=(),
     )
-    return count_rows(manifests, question)
+    return count_rows(data, question)
+
+
+def _can_reach_a_match(
+    deletes: Any, predicate: Predicate, metadata: TableMetadata, schema: Schema, float_order: FloatOrder
+) -> bool:
+    """False if the partition of every delete file proves that nothing matches in it."""
+    spec_ids = deletes.column("spec_id").to_numpy()
+    for spec_id in np.unique(spec_ids).tolist():
+        spec = metadata.spec(spec_id)
+        tuples = deletes.column("partition").combine_chunks().take(pa.array(np.flatnonzero(spec_ids == spec_id)))
+        zones = from_partitions(tuples, unified_type(metadata))
+        # Deletes of an unpartitioned spec reach every partition.
+        if (
+            spec.is_unpartitioned
+            or not pc.all(prove_partitions(predicate, spec, schema, zones, float_order).none).as_py()
+        ):
+            return True
+    return False
 
 
 def finish(
