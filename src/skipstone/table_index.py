@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from skipstone.hosts import spark_host
 from skipstone.index.cleaning import index_files
 from skipstone.index.columns import indexed_ids, is_enabled
 from skipstone.index.loading import forget_opened, rollups_of
@@ -45,10 +46,22 @@ class TableIndex:
     storage: Storage
 
     def build(
-        self, *, snapshot_id: int | None = None, ref: str | None = None, rebuild: bool = False, run: Run | None = None
+        self,
+        *,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        rebuild: bool = False,
+        run: Run | None = None,
+        spark: Any = None,
     ) -> IndexReport:
-        """Index what is not indexed; nothing of the table is rewritten. `run` maps the work over other machines."""
+        """Index what is not indexed; nothing of the table is rewritten.
+
+        With a Spark session a large table is indexed by its tasks; `run` maps the work over machines of your own.
+        """
         snapshot = self._snapshot(snapshot_id, ref)
+        if spark is not None and run is None:
+            where = self.metadata.location
+            run = spark_host(f"index {where} with Spark").index_in_tasks(spark, table=where)
         return build_index(self.metadata, self.storage, snapshot, run=run, rebuild=rebuild)
 
     def tighten(self, *, snapshot_id: int | None = None, ref: str | None = None) -> IndexReport:

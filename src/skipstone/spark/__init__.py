@@ -13,6 +13,7 @@ from skipstone.spark.catalogs import attach
 from skipstone.spark.changes import read_changes
 from skipstone.spark.equality_conversion import deleted_rows_finder
 from skipstone.spark.frames_in import schema_of_frame
+from skipstone.spark.index_job import index_in_tasks
 from skipstone.spark.scan import read_scan
 from skipstone.spark.session import active, prepared, session
 from skipstone.spark.upserts import last_of_each_key, upsert_frame_by_value
@@ -25,6 +26,7 @@ __all__ = [
     "audit_files",
     "batches_into",
     "deleted_rows_finder",
+    "index_in_tasks",
     "last_of_each_key",
     "prepared",
     "read_changes",
