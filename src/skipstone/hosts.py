@@ -19,6 +19,11 @@ def statements_host(what: str = "run SQL") -> Any:
     return _needing_spark("skipstone.statements", what)
 
 
+def hive_host() -> Any:
+    """The catalog that a Hive metastore is."""
+    return import_module("skipstone.hive.catalog")
+
+
 def _needing_spark(module: str, what: str) -> Any:
     try:
         return import_module(module)

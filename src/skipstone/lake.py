@@ -2,6 +2,7 @@
 
 skipstone.catalog("sqlite:///lake/catalog.db", warehouse="lake")      # made on first use
 skipstone.catalog("postgresql://user@host/db", warehouse="s3://bucket/lake")
+skipstone.catalog("thrift://host:9083", warehouse="s3://bucket/lake")  # a Hive metastore
 skipstone.catalog("lake")                                             # a directory of file system tables
 """
 
@@ -16,6 +17,7 @@ from skipstone.catalog import Catalog, FilesystemCatalog, LoadedTable, SqlCatalo
 from skipstone.catalog.identifiers import display
 from skipstone.commit import Transaction
 from skipstone.errors import AlreadyExists, InvalidInput
+from skipstone.hosts import hive_host
 from skipstone.maintenance.purge import files_of
 from skipstone.metadata.partitions.partition_evolution import build_spec
 from skipstone.metadata.partitions.sorting import build_sort_order
@@ -132,12 +134,17 @@ def open_catalog(
 ) -> Lake:
     """Open a catalog, or make it on first use.
 
-    `uri` is a database (sqlite, postgresql) or a directory of file system tables. `options` are for object stores.
+    `uri` is a database (sqlite, postgresql), a Hive metastore (thrift) or a directory of file system tables. `options`
+    are for object stores.
     """
     storage = storage_for(options)
-    if uri.startswith(("sqlite:", "postgresql:", "postgresql+", "postgres:")):
+    is_metastore = uri.startswith("thrift:")
+    if is_metastore or uri.startswith(("sqlite:", "postgresql:", "postgresql+", "postgres:")):
         if warehouse is None:
             raise InvalidInput(f"Cannot open catalog {uri!r}: expected a warehouse, where tables are kept, got none.")
+        if is_metastore:
+            opened: Lake = hive_host().open_hive_catalog(uri, warehouse=warehouse, options=options)
+            return opened
         _make_parent(uri)
         return Lake(SqlCatalog(uri, warehouse=absolute_location(warehouse), storage=storage, name=name))
     if warehouse is not None and absolute_location(warehouse) != absolute_location(uri):

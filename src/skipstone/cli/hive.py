@@ -10,16 +10,28 @@ from typing import Annotated
 import typer
 
 from skipstone.errors import AlreadyExists, SkipstoneError
+from skipstone.hive.analyzer import LakeAnalyzer
 from skipstone.hive.describe import render
 from skipstone.hive.objects import HiveDatabase
 from skipstone.hive.service import HiveServer, HiveService, ServerSettings
 from skipstone.hive.session import HiveSession
 from skipstone.hive.store import HiveStore, Layout
+from skipstone.lake import open_catalog
 
 app = typer.Typer(no_args_is_help=True, help="Hive column statistics: a Thrift service, and HiveQL.")
 
 Store = Annotated[str, typer.Option("--store", help="Where statistics are kept: sqlite:///file.db or postgresql://…")]
+Catalog = Annotated[
+    str | None,
+    typer.Option(help="A catalog to mirror: sqlite:///…, postgresql://… or a directory."),
+]
 LayoutOption = Annotated[Layout, typer.Option(help="The lay-out of the statistics tables.")]
+
+
+Warehouse = Annotated[
+    str | None, typer.Option(help="Where the catalog's tables and those of the database `default` are kept.")
+]
+WAREHOUSE_DEFAULT = "warehouse"
 
 
 @app.command()
@@ -29,10 +41,18 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen at; 0 takes a free one.")] = 9083,
     allow_writes: Annotated[bool, typer.Option("--allow-writes", help="Let clients change things.")] = False,
-    warehouse: Annotated[str, typer.Option(help="The location of the database `default`.")] = "warehouse",
+    catalog: Catalog = None,
+    warehouse: Warehouse = None,
 ) -> None:
     """Serve the Hive metastore's Thrift interface until interrupted."""
     opened = _open(store, layout, warehouse)
+    try:
+        analyzer = _analyzer(opened, catalog, warehouse)
+        if analyzer is not None:
+            analyzer.publish()
+    except SkipstoneError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
     server = HiveServer(HiveService(opened, allow_writes=allow_writes), ServerSettings(host=host, port=port))
     signal.signal(signal.SIGTERM, lambda _signal, _frame: _stop(server, _frame))
     mode = "reads and writes" if allow_writes else "reads only"
@@ -50,24 +70,32 @@ def run(
     store: Store = "sqlite:///hive.db",
     layout: LayoutOption = Layout.HIVE_4_1,
     database: Annotated[str, typer.Option(help="Where tables without a database are.")] = "default",
+    catalog: Catalog = None,
+    warehouse: Warehouse = None,
 ) -> None:
     """Run one HiveQL statement about statistics."""
+    opened = _open(store, layout, warehouse)
     try:
-        rows = HiveSession(_open(store, layout, "warehouse"), database=database).run(statement)
+        analyzer = _analyzer(opened, catalog, warehouse)
+        rows = HiveSession(opened, database=database, analyzer=analyzer).run(statement)
     except SkipstoneError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     typer.echo(render(rows), nl=False)
 
 
-def _open(uri: str, layout: Layout, warehouse: str) -> HiveStore:
+def _analyzer(store: HiveStore, catalog: str | None, warehouse: str | None) -> LakeAnalyzer | None:
+    return None if catalog is None else LakeAnalyzer(open_catalog(catalog, warehouse=warehouse), store)
+
+
+def _open(uri: str, layout: Layout, warehouse: str | None) -> HiveStore:
     try:
         store = HiveStore(uri, layout=layout)
     except SkipstoneError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     with suppress(AlreadyExists):
-        store.create_database(HiveDatabase(name="default", location=warehouse))
+        store.create_database(HiveDatabase(name="default", location=warehouse or WAREHOUSE_DEFAULT))
     return store
 
 

@@ -17,19 +17,21 @@ import pyarrow.compute
 
 from skipstone.analysis.file_analysis import FileAnalysis
 from skipstone.analysis.partition_groups import PartitionNaming, rows_by_name
-from skipstone.analysis.table_statistics import statistics_by_name
+from skipstone.analysis.table_statistics import analysed_statistics, statistics_by_name
 from skipstone.catalog.identifiers import parse_namespace
 from skipstone.errors import CommitRejected, NotFound
-from skipstone.hive.accurate import with_basic
+from skipstone.hive.accurate import accurate_columns, with_basic
 from skipstone.hive.errors import TABLE_NOT_FOUND, HiveNotFound
 from skipstone.hive.from_table import hive_statistics
-from skipstone.hive.mirror import mirror_table, partition_naming, refresh_table
+from skipstone.hive.mirror import mirror_lake, mirror_table, partition_naming, refresh_table
 from skipstone.hive.objects import HiveTable
 from skipstone.hive.statistics import ColumnStatistics, all_null
 from skipstone.hive.store import HiveStore
 from skipstone.lake import Lake
 from skipstone.plan.scan import ScanPlan, plan_scan
+from skipstone.stats.column_statistics import ColumnStatistics as OurStatistics
 from skipstone.stats.column_statistics import TableStatistics
+from skipstone.stats.hyperloglog import WITH_BIT_VECTOR
 from skipstone.table import Table
 
 pc: Any = pyarrow.compute
@@ -56,12 +58,27 @@ class LakeAnalyzer:
         """Of these partitions, or the whole table; of these columns, or without columns basic statistics only."""
         ours = self._load(table)
         name_of = _chosen(partition_naming(ours.metadata), partitions)
-        if columns is not None and ours.metadata.current_snapshot is not None:
+        if columns is not None and ours.metadata.current_snapshot is not None and not _is_known(ours, columns):
             self._read(ours, columns, name_of if partitions is not None else None)
-            table = mirror_table(ours, self._store, database=table.database, name=table.name)
+        table = mirror_table(ours, self._store, database=table.database, name=table.name)
         if columns is not None:
             self._put_columns(ours, table, columns, name_of, is_whole=partitions is None)
         self._put_basic(ours, table, name_of, is_whole=partitions is None, is_scanned=is_scanned)
+
+    def publish(self) -> None:
+        """Make the store what the catalog is, with the statistics that are known already; no row is read."""
+        mirror_lake(self._lake, self._store)
+        for namespace in self._lake.list_namespaces():
+            for name in self._store.table_names(namespace):
+                table = self._store.table(namespace, name)
+                if self._lake.table_exists((*parse_namespace(namespace), name)):
+                    self._publish(self._load(table), table)
+
+    def _publish(self, ours: Table, table: HiveTable) -> None:
+        known = _known_columns(ours)
+        columns = [c.name for c in table.columns if c.name in known]
+        if columns and not accurate_columns(table.parameters).issuperset(columns):
+            self._put_columns(ours, table, columns, partition_naming(ours.metadata), is_whole=True)
 
     def _load(self, table: HiveTable) -> Table:
         try:
@@ -130,6 +147,24 @@ class LakeAnalyzer:
             known = self._store.table(*names)
             changed = replace(known, parameters=change(plan)(dict(known.parameters)))
             self._store.alter_table(*names, changed)
+
+
+def _known_columns(ours: Table) -> dict[str, OurStatistics]:
+    """The columns of which all is known of the current rows."""
+    snapshot = ours.metadata.current_snapshot
+    found = None if snapshot is None else analysed_statistics(ours.metadata, ours.storage, snapshot)
+    if found is None or not found.freshness.is_current:
+        return {}
+    return {column.name: column for column in found.columns.values() if not column.is_after_deletes}
+
+
+def _is_known(ours: Table, columns: Sequence[str]) -> bool:
+    """Whether an analysis would find out nothing new."""
+    known = _known_columns(ours)
+    return all(
+        name in known and (known[name].bit_vector is not None or not isinstance(known[name].type, WITH_BIT_VECTOR))
+        for name in columns
+    )
 
 
 def _chosen(name_of: PartitionNaming, partitions: Collection[str] | None) -> PartitionNaming:

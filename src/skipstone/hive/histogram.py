@@ -65,3 +65,17 @@ def parse_histogram(data: bytes | None) -> Histogram | None:
         return Histogram(datasketches.kll_floats_sketch.deserialize(data))
     except (ValueError, RuntimeError, IndexError) as error:
         raise FormatViolation(f"Invalid histogram of {len(data)} bytes: {error}.") from None
+
+
+def merge_histograms(parts: Iterable[bytes | None]) -> bytes | None:
+    """The histogram of all values, in stored bytes; None as soon as a part has none, or one that cannot be read."""
+    known = list(parts)
+    if len(known) == 1:
+        return known[0] or None
+    try:
+        histograms = [found for data in known if (found := parse_histogram(data)) is not None]
+    except FormatViolation:
+        return None
+    if not known or len(histograms) < len(known):
+        return None
+    return histograms[0].merge(histograms[1:]).serialize()

@@ -15,6 +15,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Final, TypeAlias, TypeVar
 
 from skipstone.errors import InvalidInput
+from skipstone.hive.histogram import merge_histograms
 from skipstone.hive.ndv import HyperLogLog, merge_bit_vectors, parse_bit_vector
 from skipstone.hive.types import Kind, fits, kind_of
 
@@ -75,7 +76,8 @@ def merge_statistics(parts: Iterable[ColumnStatistics], *, is_complete: bool = T
 
     Counts, lows, highs and the longest length are exact if the parts are. The number of distinct values comes from the
     bit vectors if all parts have one, else it is the largest of the parts; so is the average length, because Hive's
-    parts do not say how many rows they had. Where parts are missing (not `is_complete`) lows and highs are not known.
+    parts do not say how many rows they had. Histograms merge if all parts have one. Where parts are missing (not
+    `is_complete`) lows and highs are not known.
     """
     known = list(parts)
     first = known[0]
@@ -94,7 +96,7 @@ def merge_statistics(parts: Iterable[ColumnStatistics], *, is_complete: bool = T
         num_trues=_total(part.num_trues for part in known),
         num_falses=_total(part.num_falses for part in known),
         bit_vector=vector.serialize() if vector is not None else None,
-        histogram=first.histogram if len(known) == 1 else None,
+        histogram=merge_histograms(part.histogram for part in known),
     )
     return merged if is_complete else without_bounds(merged)
 

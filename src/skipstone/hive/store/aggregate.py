@@ -1,7 +1,8 @@
 """Statistics over many partitions, added up by the database where it can.
 
-Counts, lows, highs and lengths come out of one grouped query. Decimals, which are stored as text, and bit vectors are
-merged here. A partition that exists and has no statistics of a column leaves that column's lows and highs unknown.
+Counts, lows, highs and lengths come out of one grouped query. Decimals, which are stored as text, bit vectors
+and histograms are merged here. A partition that exists and has no statistics of a column leaves that column's lows and
+highs unknown.
 """
 
 # ruff: noqa: SIM300 -- a column in capitals is no constant
@@ -15,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from skipstone.catalog.database import Database
+from skipstone.hive.histogram import merge_histograms
 from skipstone.hive.ndv import merge_bit_vectors, parse_bit_vector
 from skipstone.hive.statistics import ColumnStatistics, merge_statistics, without_bounds
 from skipstone.hive.store.layout import ENGINE_DEFAULT, Tables
@@ -109,7 +111,10 @@ def _merged_there(connection: sa.Connection, which: _Which, columns: Sequence[st
         counts[name] = sum(group["FOUND"] for group in groups[name])
         one = merge_statistics([statistics_in(_with_decimals(g), which.tables.layout) for g in groups[name]])
         has_all_vectors = sum(group["VECTORS"] for group in groups[name]) == counts[name]
-        merged.append(_completed(connection, which, one, has_vectors=has_all_vectors))
+        one = _completed(connection, which, one, has_vectors=has_all_vectors)
+        if sum(group["HISTOGRAMS"] for group in groups[name]) == counts[name]:
+            one = replace(one, histogram=merge_histograms(_histograms(connection, which, name)))
+        merged.append(one)
     return merged, counts
 
 
@@ -119,7 +124,11 @@ def _sums(rows: sa.Table) -> list[sa.ColumnElement[Any]]:
     high = [f.max(c[n]).label(n) for n in ("LONG_HIGH_VALUE", "DOUBLE_HIGH_VALUE")]
     largest = [f.max(c[n]).label(n) for n in ("NUM_DISTINCTS", "AVG_COL_LEN", "MAX_COL_LEN")]
     totals = [sa.cast(f.sum(c[n]), sa.BigInteger).label(n) for n in ("NUM_NULLS", "NUM_TRUES", "NUM_FALSES")]
-    counts = [f.count().label("FOUND"), f.count(c.BIT_VECTOR).label("VECTORS")]
+    counts = [
+        f.count().label("FOUND"),
+        f.count(c.BIT_VECTOR).label("VECTORS"),
+        f.count(c.HISTOGRAM).label("HISTOGRAMS"),
+    ]
     nothing = [sa.null().label(n) for n in ("BIT_VECTOR", "HISTOGRAM")]
     return [c.COLUMN_NAME, c.COLUMN_TYPE, *low, *high, *largest, *totals, *counts, *nothing]
 
@@ -149,6 +158,13 @@ def _completed(
         if vector is not None:
             one = replace(one, num_distincts=vector.estimate(), bit_vector=vector.serialize())
     return one
+
+
+def _histograms(connection: sa.Connection, which: _Which, column: str) -> Iterable[bytes]:
+    # Two equal ones are of other rows all the same, so both count.
+    rows = which.tables.partition_statistics
+    for where in which.filters([column]):
+        yield from connection.scalars(sa.select(rows.c.HISTOGRAM).where(*where))
 
 
 def _merged_here(connection: sa.Connection, which: _Which, columns: Sequence[str]) -> _Merged:
