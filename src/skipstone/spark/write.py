@@ -56,7 +56,7 @@ def write_frame(
     if frame.isStreaming:
         raise InvalidInput(
             f"Cannot write a streaming DataFrame to {name}: expected one that ends. "
-            "Append each batch: frame.writeStream.foreachBatch(lambda batch, _: table.append(batch))."
+            "Add each batch once: frame.writeStream.foreachBatch(skipstone.spark.batches_into(table))."
         )
     settings = data_settings(metadata.properties, metadata.current_schema)
     job = _Job(frame, metadata, storage, settings, with_lineage)
