@@ -5,6 +5,7 @@ Spec: "Sequence Number Inheritance", "First Row ID Inheritance".
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,6 +16,7 @@ import pyarrow
 import pyarrow.compute
 
 from skipstone.index.entry_facts import ENTRY, FACT_KINDS, ROW_OFFSET
+from skipstone.index.opened import opened
 from skipstone.index.sidecar_read import Sidecar
 from skipstone.index.sidecar_write import Header
 from skipstone.index.zone_rows import can_promote, promoted
@@ -29,7 +31,7 @@ pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
 Mask = npt.NDArray[np.bool_]
-_SMALL: Final = {ENTRY: pa.int32(), ROW_OFFSET: pa.int64()}
+_KEPT_BYTES_MAX: Final = 2 * 1024 * 1024  # of one read: large ones would push out all others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +106,20 @@ class BlockReader:
     def _read(self, names: Sequence[str], blocks: Sequence[int]) -> _Columns:
         header = self._sidecar.header
         stored = [n for n in dict.fromkeys(names) if n in header.leaves]
-        tables = [self._sidecar.read(self._storage, stored, blocks)] if stored and blocks else []
+        tables = [self._stored(stored, blocks)] if stored and blocks else []
         return _Columns(header, sum(header.block_files[b] for b in blocks), tables)
+
+    def _stored(self, names: Sequence[str], blocks: Sequence[int]) -> Any:
+        """Columns from storage; what was read last is still there for the next plan with the same columns."""
+        # A sidecar that is made anew may order its entries otherwise: the footer tells one from the other.
+        which = f"{self._sidecar.path}?{zlib.crc32(self._sidecar.footer)}"
+        key = f"{which}?{','.join(names)}?{','.join(map(str, blocks))}"
+        found = opened.find(self._storage, key)
+        if found is None:
+            found = self._sidecar.read(self._storage, names, blocks)
+            if found.nbytes <= _KEPT_BYTES_MAX:
+                opened.keep(self._storage, key, found, found.nbytes)
+        return found
 
 
 class _Columns:

@@ -10,6 +10,7 @@ from tests.support.indexed import assert_same_plan, index_files_of, make_table, 
 
 from skipstone.index import growth
 from skipstone.index.loading import forget_opened
+from skipstone.index.opened import opened
 
 
 @pytest.fixture
@@ -169,3 +170,20 @@ def test_many_small_commits_share_one_base(tmp_path: Path, monkeypatch: pytest.M
         assert table.index.status().manifests_indexed == len(table.inspect.manifests())
     assert_same_plan(table, "id = 13")
     assert seen == {True, False}
+
+
+def test_columns_in_memory_are_not_taken_for_those_of_a_sidecar_made_anew(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    table.set_properties({"commit.manifest.min-count-to-merge": "2"})
+    for first in (0, 30, 12, 48):
+        table.append(rows(first))
+    predicate = "id < 12"
+    assert_same_plan(table, predicate)
+    columns = {key: value for key, value in opened._kept.items() if "?" in key[1] and "file_path" not in key[1]}
+    table.sort_by("id DESC")
+    table.index.tighten()
+    # As in another process: the files are opened anew, some columns of the old ones are still there.
+    opened._kept.update(columns)
+    ours, plain = (table.scan(predicate, use_index=use).plan() for use in (True, False))
+    assert columns
+    assert ours.files.equals(plain.files)
