@@ -127,8 +127,9 @@ class LakeAnalyzer:
         """Hive keeps nothing of a float column with NaN, so what was kept before is not its own."""
         for column in columns:
             gone = [name for name, values in found.items() if column in _missing(values, columns)]
-            with suppress(NotFound):
-                self._store.delete_partition_statistics(*names, gone, [column])
+            if gone:
+                with suppress(NotFound):
+                    self._store.delete_partition_statistics(*names, gone, [column])
 
     def _put_basic(
         self, ours: Table, table: HiveTable, name_of: PartitionNaming, *, is_whole: bool, is_scanned: bool

@@ -76,9 +76,13 @@ def _words(type_: PrimitiveType, array: Any) -> tuple[npt.NDArray[np.int64], int
     if isinstance(type_, DecimalType):
         return _bits(_doubles(type_, array)), 1
     if isinstance(type_, FloatType | DoubleType):
-        return _bits(array.to_numpy(zero_copy_only=False).astype(np.float64)), 1
+        return _bits(array.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)), 1
     width = array.type.bit_width
-    values = array.view(pa.int64() if width == 64 else pa.int32()).to_numpy(zero_copy_only=False).astype(np.int64)
+    values = (
+        array.view(pa.int64() if width == 64 else pa.int32())
+        .to_numpy(zero_copy_only=False)
+        .astype(np.int64, copy=False)
+    )
     if isinstance(type_, _MICROS):
         return values, 1_000_000
     return values, 1_000_000_000 if isinstance(type_, _NANOS) else 1
@@ -86,7 +90,8 @@ def _words(type_: PrimitiveType, array: Any) -> tuple[npt.NDArray[np.int64], int
 
 def _bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     """The bits of doubles; all NaNs have the same."""
-    return np.where(np.isnan(values), np.nan, values).view(np.int64)
+    is_nan = np.isnan(values)
+    return (np.where(is_nan, np.nan, values) if is_nan.any() else values).view(np.int64)
 
 
 def _doubles(type_: DecimalType, array: Any) -> npt.NDArray[np.float64]:

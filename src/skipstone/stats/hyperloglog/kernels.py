@@ -47,25 +47,34 @@ def _swapped(k: Any) -> Any:
     return (k >> uint64(32)) | (k << uint64(32))
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _is_in(h: Any, registers: Any) -> Any:
+    """Whether a full sketch has it: a one among the lowest bits, as many as the longest run so far."""
+    longest = uint64(registers[h & uint64(1023)])
+    return (h >> uint64(10)) & ((uint64(1) << longest) - uint64(1)) != uint64(0)
+
+
 @njit(cache=True, nogil=True)
 def _put(h: Any, registers: Any, keys: Any, runs: Any, count: Any, limit: Any) -> Any:
+    key, slot = int64(h & uint64((1 << 25) - 1)), uint64(0)
+    if count <= limit:
+        slot = uint64(key & (keys.size - 1))
+        while keys[slot] >= 0 and keys[slot] != key:
+            slot = (slot + uint64(1)) & uint64(keys.size - 1)
+        # A one in the key ends the run there, so the same key has the same run.
+        if keys[slot] == key and key >> 10:
+            return count
     rest, run = h >> uint64(10), 1
     while run < 65 and not rest & uint64(1):
         rest >>= uint64(1)
         run += 1
     kept = uint8(run & 63)
-    place = int64(h & uint64(1023))
+    place = h & uint64(1023)
     registers[place] = max(registers[place], kept)
-    if count > limit:
-        return count
-    key = int64(h & uint64((1 << 25) - 1))
-    slot = key & (keys.size - 1)
-    while keys[slot] >= 0 and keys[slot] != key:
-        slot = (slot + 1) & (keys.size - 1)
-    if keys[slot] < 0:
+    if count <= limit:
+        count += keys[slot] < 0
         keys[slot] = key
-        count += 1
-    runs[slot] = max(runs[slot], kept)
+        runs[slot] = max(runs[slot], kept)
     return count
 
 
@@ -73,9 +82,12 @@ def _put(h: Any, registers: Any, keys: Any, runs: Any, count: Any, limit: Any) -
 def put_words(words: Any, divisor: Any, registers: Any, keys: Any, runs: Any, count: Any, limit: Any) -> Any:
     """Values of eight bytes; with a divisor other than 1 as whole numbers, divided and rounded down."""
     for i in range(words.size):
-        word = words[i] if divisor == 1 else words[i] // divisor
+        word = words[i]
+        if divisor != 1:
+            word = word // divisor
         h = _final(_block(_SEED, _swapped(uint64(word))) ^ uint64(8))
-        count = _put(h, registers, keys, runs, count, limit)
+        if count <= limit or not _is_in(h, registers):
+            count = _put(h, registers, keys, runs, count, limit)
     return count
 
 
@@ -97,5 +109,7 @@ def put_slices(data: Any, offsets: Any, registers: Any, keys: Any, runs: Any, co
             for i in range(end - at):
                 k |= uint64(data[at + i]) << uint64(8 * i)
             h ^= _mixed(k)
-        count = _put(_final(h ^ uint64(length)), registers, keys, runs, count, limit)
+        h = _final(h ^ uint64(length))
+        if count <= limit or not _is_in(h, registers):
+            count = _put(h, registers, keys, runs, count, limit)
     return count
