@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from skipstone.spark.archives import keep_archives_read
 from skipstone.spark.failures import told_as_ours
 from skipstone.spark.progress import progress
 from skipstone.spark.session import cores_of, is_remote
@@ -24,6 +25,7 @@ from skipstone.spark.task_writes import ENTRIES, collected, serialized
 
 # A few tasks a core even out files that take unlike time; more only cost their start.
 _TASKS_PER_CORE: Final = 4
+_BYTES_A_TASK_MIN: Final = 8 << 20
 _BYTES_HERE_MAX: Final = 16 << 20
 # What opening one more file is worth in bytes.
 _OPEN_COST_BYTES: Final = 1 << 18
@@ -38,7 +40,8 @@ def over_files(spark: Any, sizes: Any, portion_of: Callable[[Any], Any], job: Jo
         return []
     cores = cores_of(spark)
     is_here = costs.sum() <= _BYTES_HERE_MAX and not is_remote(spark) and is_local(spark.sparkContext.master)
-    portions = [portion_of(rows) for rows in balanced(costs, cores if is_here else cores * _TASKS_PER_CORE)]
+    most = max(cores, min(cores * _TASKS_PER_CORE, int(costs.sum()) // _BYTES_A_TASK_MIN))
+    portions = [portion_of(rows) for rows in balanced(costs, cores if is_here else most)]
     if is_here:
         with ThreadPoolExecutor(cores) as pool:
             return list(pool.map(job, portions))
@@ -60,11 +63,13 @@ def balanced(costs: Any, count: int) -> list[Any]:
 
 def _in_tasks(spark: Any, portions: Sequence[Any], job: Job) -> list[pa.Table]:
     table = pa.table({"portion": pa.array([pickle.dumps(p) for p in portions], pa.binary())})
-    frame = spark.createDataFrame(table).repartition(len(portions))
+    # From one partition, rows go round: each task gets one.
+    frame = spark.createDataFrame(table).coalesce(1).repartition(len(portions))
     return collected(frame.mapInArrow(partial(_run, job), f"{ENTRIES} binary"))
 
 
 def _run(job: Job, batches: Iterator[Any]) -> Iterator[Any]:
+    keep_archives_read()
     for batch in batches:
         for portion in batch.column(0).to_pylist():
             yield serialized(job(pickle.loads(portion)))
