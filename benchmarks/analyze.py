@@ -1,4 +1,5 @@
-"""Statistics: partition statistics of many files, in full and after one more, against Iceberg Java on the same table.
+"""Statistics: partition statistics of many files, in full and after one more, against Iceberg Java on the same table;
+and ANALYZE of all columns (see `peers_analyze`).
 
 The table exists in metadata only: a million data files in 10,000 partitions (an eighth with `--quick`), written by us
 once and kept in `benchmarks/.cache`. Java computes its statistics through its own API inside one JVM call per pass. We
@@ -18,6 +19,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 import skipstone
+from benchmarks.peers_analyze import analyze_figures
 from benchmarks.report import Figure
 from skipstone.analysis.partition_files import serialize_partition_statistics
 from skipstone.analysis.partition_statistics import compute_partition_statistics, update_partition_statistics
@@ -103,6 +105,7 @@ def figures(*, quick: bool) -> list[Figure]:
                goal=1.0, note=f"{words}, from bare manifests; with the zone map of 4 columns {zoned:.2f} s"),
         Figure(name="partition statistics, one more file", unit="ms", ours=one_more * 1000, peer=80.0,
                peer_name="the budget", goal=1.0, note=f"{words}; Iceberg Java was measured at 106 ms for it"),
+        *analyze_figures(quick=quick),
     ]  # fmt: skip
 
 
