@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peers_hive_analyze import analyze_figure
 from benchmarks.report import Figure, median_seconds
 from skipstone.hive.client import HiveClient
 from skipstone.hive.objects import HiveDatabase
@@ -64,7 +65,7 @@ def figures(quick: bool) -> list[Figure]:
                         note=f"{count} of {partitions} partitions x 20 columns",
                     )
                 )
-            return found
+            return [*found, analyze_figure(quick=quick)]
     finally:
         metastore.stop()
 
