@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.support.spark import interpreted
 
 import skipstone
 from skipstone.commit import RowDelta
@@ -20,7 +21,7 @@ COLUMNS = [("id", "long"), ("s", "string")]
 
 @pytest.fixture(scope="module")
 def spark(iceberg_java: Any) -> Any:
-    return iceberg_java
+    return interpreted(iceberg_java)
 
 
 def made(tmp_path: Path, version: int, mode: str) -> Any:

@@ -308,7 +308,7 @@ def test_deleted_rows_are_gone_natively_and_can_be_asked_for(format_version: int
     frame = scan_of(builder).to_spark(spark)
     assert ids(frame) == expected
     plan = physical_plan(frame)
-    assert plan.count("Batched: true") == 2 and "BroadcastHashJoin" in plan and "Python" not in plan
+    assert plan.count("Batched: true") >= 2 and "getbit" in plan and "Python" not in plan
     assert ids(scan_of(builder, "s = '0'").to_spark(spark)) == [i for i in expected if i < 100 and i % 3 == 0]
     columns = ["id", "_pos", "_deleted", "_spec_id", "_file", "_row_id", "_last_updated_sequence_number"]
     marked = scan_of(builder, columns=columns)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.spark import interpreted
 
 import skipstone
 from skipstone.errors import InvalidInput, NotFound
@@ -22,7 +23,7 @@ STEPS = 8
 
 @pytest.fixture(scope="module")
 def spark(iceberg_java: Any) -> Any:
-    return iceberg_java
+    return interpreted(iceberg_java)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.spark import interpreted
 
 import skipstone
 from skipstone.errors import AlreadyExists, InvalidInput, NotFound
@@ -24,7 +25,8 @@ def lake(tmp_path: Path) -> Any:
 
 @pytest.fixture
 def run(iceberg_java: Any, lake: Any) -> Run:
-    return lambda text: skipstone.sql(iceberg_java, text, catalog=lake)
+    spark = interpreted(iceberg_java)
+    return lambda text: skipstone.sql(spark, text, catalog=lake)
 
 
 def rows(frame: Any) -> list[tuple[Any, ...]]:

@@ -160,3 +160,16 @@ def _fetch(repository: str, jar_path: str = _JAR_PATH) -> Path:
     partial.write_bytes(data)
     partial.replace(target)
     return target
+
+
+def interpreted(spark: SparkSession) -> SparkSession:
+    """A session beside this one that compiles nothing: for many small queries, compiling costs more than running."""
+    session = spark.newSession()
+    for key, value in {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+    }.items():
+        session.conf.set(key, value)
+    return session

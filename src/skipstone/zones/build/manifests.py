@@ -55,9 +55,7 @@ def from_manifest_table(table: pa.Table, schema: Schema) -> ZoneMap:
     return ZoneMap(num_zones=table.num_rows, row_count=rows, columns=columns)
 
 
-def _facts(
-    table: pa.Table, field_id: int, type_: Type, rows: Counts | None, *, is_nested: bool
-) -> ColumnFacts:
+def _facts(table: pa.Table, field_id: int, type_: Type, rows: Counts | None, *, is_nested: bool) -> ColumnFacts:
     values = _count(table, f"{field_id}.value_count")
     if rows is not None:
         values = _value_count(values, rows, is_nested=is_nested)
