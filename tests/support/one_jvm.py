@@ -1,8 +1,8 @@
 """Which worker runs which test: tests that need a JVM in two groups, everything else wherever there is room.
 
-A JVM and its warm-up cost more than most tests, so all tests of a file share one, and there are two in all. xdist groups
-tests by the mark `xdist_group`, which it carries to the scheduler in the test's id. pytest 9.2 no longer lets it change
-the id, so the scheduler here looks at the test's file instead: a file that asks for the JVM goes to its group whole.
+A JVM and its warm-up cost more than most tests, so all tests of a file share one, and there are two in all. xdist
+groups tests by the mark `xdist_group`, which it carries to the scheduler in the test's id. pytest 9.2 no longer lets it
+change the id, so the scheduler here looks at the test's file: a file that asks for the JVM goes to its group whole.
 """
 
 from __future__ import annotations
