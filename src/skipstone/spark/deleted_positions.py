@@ -68,7 +68,7 @@ def _bits(plan: ScanPlan, storage: Storage) -> list[tuple[int, Any]]:
     paths = plan.files.column("file_path")
     lists = plan.files.column("deletes")
     rows = [(i, d) for i, every in enumerate(lists.to_pylist()) if (d := [r for r in every if r in by_position])]
-    words = in_parallel(lambda row: _words(deleted.of(paths[row[0]].as_py(), row[1])), rows)
+    words = in_parallel(lambda row: words_of(deleted.of(paths[row[0]].as_py(), row[1])), rows)
     return [(row[0], w) for row, w in zip(rows, words, strict=True) if len(w)]
 
 
@@ -99,7 +99,7 @@ def _lists(words: list[Any]) -> Any:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(np.concatenate(words)))
 
 
-def _words(positions: Positions) -> Any:
+def words_of(positions: Positions) -> Any:
     """The positions as bits of 64-bit words, lowest first."""
     if len(positions) == 0:
         return np.empty(0, np.int64)

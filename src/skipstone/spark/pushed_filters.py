@@ -8,15 +8,14 @@ that is not understood is left out and reported, never guessed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from skipstone.errors import SkipstoneError, Unsupported
 from skipstone.predicate.nodes import TRUE, Predicate, and_, or_
 from skipstone.predicate.sql import parse_sql
+from skipstone.spark.session import in_utc
 
-_TIME_ZONE: Final = "spark.sql.session.timeZone"
 _RELATION: Final = "LogicalRelation"
 _FILTER: Final = "Filter"
 _PROJECT: Final = "Project"
@@ -38,7 +37,7 @@ class PushedFilter:
 def pushed_filters(spark: Any, frame: Any) -> dict[str, PushedFilter]:
     """What was pushed to each file relation of a query, by the directory it reads. A relation used twice needs both."""
     found: dict[str, list[PushedFilter]] = {}
-    with _literals_in_utc(spark):
+    with in_utc(spark):  # Spark writes the literals of points in time in the session's zone; we read them in UTC
         for root, conditions, is_whole in _relations(frame._jdf.queryExecution().optimizedPlan()):
             found.setdefault(root, []).append(_understood(conditions, is_whole))
     return {root: _either(uses) for root, uses in found.items()}
@@ -106,14 +105,3 @@ def _qualifiers(condition: Any) -> int:
     if len(depths) > 1:
         raise Unsupported("its columns have different qualifiers.")
     return next(iter(depths), 0)
-
-
-@contextmanager
-def _literals_in_utc(spark: Any) -> Iterator[None]:
-    """Spark writes the literals of points in time in the session's zone; we read them in UTC."""
-    zone = spark.conf.get(_TIME_ZONE)
-    spark.conf.set(_TIME_ZONE, "UTC")
-    try:
-        yield
-    finally:
-        spark.conf.set(_TIME_ZONE, zone)

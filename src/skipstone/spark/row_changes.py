@@ -22,8 +22,10 @@ from skipstone.metadata.reserved import FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS,
 from skipstone.plan import ScanPlan
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import TRUE
+from skipstone.read.position_deletes import by_path
 from skipstone.row_level import RowLevel
 from skipstone.scan import Scan
+from skipstone.spark.deleted_positions import words_of
 from skipstone.spark.scan import read_scan
 from skipstone.spark.write import write_frame
 
@@ -56,16 +58,15 @@ def positions_of(frame: Any) -> dict[str, Any]:
 
 def positions_in(table: Any) -> dict[str, Any]:
     """The same of an Arrow table."""
-    if table.num_rows == 0:
-        return {}
-    files = table.column(FILE.name).combine_chunks().dictionary_encode()
-    codes = files.indices.to_numpy()
-    order = np.argsort(codes, kind="stable")
-    positions = table.column(POS.name).to_numpy()[order]
-    bounds = np.searchsorted(codes[order], np.arange(len(files.dictionary) + 1))
-    return {
-        path: np.unique(positions[bounds[i] : bounds[i + 1]]) for i, path in enumerate(files.dictionary.to_pylist())
-    }
+    return by_path(table.select([FILE.name, POS.name]).rename_columns(["file_path", "pos"]))
+
+
+def kept_lineage(scan: Scan) -> list[Any]:
+    """The lineage of rows that change: their ids stay, and their last-updated numbers are yet to come."""
+    return [
+        F.lit(None).cast("bigint").alias(name) if name == LAST_UPDATED_SEQUENCE_NUMBER.name else F.col(name)
+        for name in lineage_columns(scan)
+    ]
 
 
 def change_of(spark: Any, found: FoundRows, *, ref: str, mode: str, isolation: str) -> Change | None:
@@ -123,16 +124,10 @@ def _whole(plan: ScanPlan, hit: Any) -> ScanPlan:
 def _without(spark: Any, rows: Any, positions: Mapping[str, Any]) -> Any:
     """Rows that are not at the positions, by a bit test against one broadcast row a file."""
     gone = pa.table(
-        {"__file": list(positions), "__bits": pa.array([_words(p) for p in positions.values()], pa.list_(pa.int64()))}
+        {"__file": list(positions), "__bits": pa.array([words_of(p) for p in positions.values()], pa.list_(pa.int64()))}
     )
     test = "__file = _file AND getbit(get(__bits, CAST(_pos DIV 64 AS INT)), CAST(_pos & 63 AS INT)) = 1"
     return rows.join(F.broadcast(spark.createDataFrame(gone)), F.expr(test), "left_anti")
-
-
-def _words(positions: Any) -> Any:
-    bits = np.zeros((int(positions.max()) // 64 + 1) * 64, np.uint8)
-    bits[positions] = 1
-    return np.packbits(bits, bitorder="little").view("<i8")
 
 
 def _written(scan: Scan, rows: Any) -> Any:

@@ -38,9 +38,7 @@ def _change(spark: Any, table: Table, tokens: Tokens) -> None:
         _drop_partition_field(table, tokens)
     elif tokens.accept("REPLACE", "PARTITION", "FIELD"):
         _replace_partition_field(table, tokens)
-    elif (
-        tokens.looks_at_any("CREATE", "REPLACE") or tokens.looks_at("DROP", "BRANCH") or tokens.looks_at("DROP", "TAG")
-    ):
+    elif _is_about_a_ref(tokens):
         alter_ref(table, tokens)
     elif tokens.accept("ADD"):
         _add_columns(spark, table, tokens)

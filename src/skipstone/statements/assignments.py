@@ -12,13 +12,12 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from skipstone.errors import InvalidInput, NotFound
-from skipstone.metadata.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import Field, StructType
 from skipstone.scan import Scan
 from skipstone.spark.assignment import check_assignable
-from skipstone.spark.row_changes import lineage_columns
-from skipstone.statements.references import quoted
+from skipstone.spark.row_changes import kept_lineage
+from skipstone.spark.scan_names import quoted
 from skipstone.statements.tokens import Tokens
 
 
@@ -86,10 +85,7 @@ def _refuse_twice(
 def updated_rows(matched: Any, assignments: Sequence[Assignment], scan: Scan) -> Any:
     """The matched rows with the values set. A changed row has no last-updated number yet."""
     columns = [assigned_column(matched, f, assignments, scan.name).alias(f.name) for f in scan.schema.fields]
-    for name in lineage_columns(scan):
-        is_kept = name != LAST_UPDATED_SEQUENCE_NUMBER.name
-        columns.append(F.col(name) if is_kept else F.lit(None).cast("bigint").alias(name))
-    return matched.select(*columns)
+    return matched.select(*columns, *kept_lineage(scan))
 
 
 def assigned_column(frame: Any, field: Field, assignments: Sequence[Assignment], table: str) -> Any:

@@ -23,12 +23,7 @@ def parse_properties(tokens: Tokens) -> dict[str, str]:
 
 
 def parse_keys(tokens: Tokens) -> list[str]:
-    tokens.expect("(")
-    found = [parse_key(tokens)]
-    while tokens.accept(","):
-        found.append(parse_key(tokens))
-    tokens.expect(")", then="a comma or a closing parenthesis")
-    return found
+    return tokens.listed(parse_key)
 
 
 def parse_key(tokens: Tokens) -> str:
@@ -44,12 +39,7 @@ def parse_key(tokens: Tokens) -> str:
 
 def parse_terms(tokens: Tokens) -> list[str]:
     """The texts between commas in parentheses: `(state, days(ts), bucket(16, id))`."""
-    tokens.expect("(")
-    found = [parse_term_text(tokens, ",", ")")]
-    while tokens.accept(","):
-        found.append(parse_term_text(tokens, ",", ")"))
-    tokens.expect(")", then="a comma or a closing parenthesis")
-    return found
+    return tokens.listed(lambda t: parse_term_text(t, ",", ")"))
 
 
 def parse_term_text(tokens: Tokens, *ends: str) -> str:

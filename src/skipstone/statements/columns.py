@@ -35,12 +35,7 @@ class ColumnDefinition:
 
 def parse_columns(tokens: Tokens) -> list[ColumnDefinition]:
     """Definitions in parentheses."""
-    tokens.expect("(")
-    found = [parse_column(tokens)]
-    while tokens.accept(","):
-        found.append(parse_column(tokens))
-    tokens.expect(")", then="a comma or a closing parenthesis")
-    return found
+    return tokens.listed(parse_column)
 
 
 def parse_column(tokens: Tokens) -> ColumnDefinition:

@@ -69,12 +69,7 @@ def _opens_a_query(tokens: Tokens) -> bool:
 
 
 def _columns(tokens: Tokens) -> list[str]:
-    tokens.expect("(")
-    found = [tokens.name("a column name")]
-    while tokens.accept(","):
-        found.append(tokens.name("a column name"))
-    tokens.expect(")", then="a comma or a closing parenthesis")
-    return found
+    return tokens.listed(lambda t: t.name("a column name"))
 
 
 def _partition(tokens: Tokens) -> dict[str, str | None]:

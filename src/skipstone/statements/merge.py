@@ -17,8 +17,8 @@ from typing import Final
 
 from skipstone.errors import InvalidInput
 from skipstone.metadata.schema import Schema
+from skipstone.spark.scan_names import quoted
 from skipstone.statements.assignments import Assignment, descend, parse_assignments
-from skipstone.statements.references import quoted
 from skipstone.statements.tokens import Tokens
 
 
@@ -140,21 +140,11 @@ def _insert(tokens: Tokens, schema: Schema, table: str, number: int) -> tuple[tu
 
 
 def _names(tokens: Tokens) -> list[str]:
-    tokens.expect("(")
-    found = [tokens.names("a column name")[-1]]
-    while tokens.accept(","):
-        found.append(tokens.names("a column name")[-1])
-    tokens.expect(")", then="a comma or a closing parenthesis")
-    return found
+    return tokens.listed(lambda t: t.names("a column name")[-1])
 
 
 def _texts(tokens: Tokens) -> list[str]:
-    tokens.expect("(")
-    found = [tokens.until(",", ")")]
-    while tokens.accept(","):
-        found.append(tokens.until(",", ")"))
-    tokens.expect(")", then="a comma or a closing parenthesis")
-    return found
+    return tokens.listed(lambda t: t.until(",", ")"))
 
 
 def check_order(clauses: Sequence[Clause]) -> None:

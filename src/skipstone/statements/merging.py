@@ -10,19 +10,19 @@ import pyarrow.compute
 from pyspark.sql import functions as F
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.reserved import FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS
+from skipstone.metadata.reserved import FILE, POS
 from skipstone.metadata.tables.properties import MERGE_ISOLATION_LEVEL, MERGE_MODE
 from skipstone.metadata.types import Field
 from skipstone.scan import Scan
 from skipstone.spark.assignment import check_assignable
-from skipstone.spark.row_changes import FoundRows, lineage_columns, positions_in
+from skipstone.spark.row_changes import FoundRows, kept_lineage, positions_in
+from skipstone.spark.scan_names import quoted
 from skipstone.spark.types import to_spark_type
 from skipstone.statements.assignments import assigned_column
 from skipstone.statements.keys import source_keys
 from skipstone.statements.merge import Action, Clause, Merge, Side, parse_merge, taken_from_source
 from skipstone.statements.names import Found, Names
 from skipstone.statements.query import plan_query, run_query
-from skipstone.statements.references import quoted
 from skipstone.statements.row_changes import TARGET, all_columns, apply, parse_target, target_of
 from skipstone.statements.tokens import Tokens
 
@@ -148,10 +148,7 @@ def _new_rows(pairs: Any, clauses: Sequence[Clause], scan: Scan) -> Any:
         return None
     chosen = pairs.where(F.col(_ACTION).isin([i for i, _ in coming]))
     columns = [_column(pairs, f, coming, scan).alias(f.name) for f in scan.schema.fields]
-    for name in lineage_columns(scan):
-        is_kept = name != LAST_UPDATED_SEQUENCE_NUMBER.name
-        columns.append(F.col(name) if is_kept else F.lit(None).cast("bigint").alias(name))
-    return chosen.select(*columns)
+    return chosen.select(*columns, *kept_lineage(scan))
 
 
 def _column(pairs: Any, field: Field, coming: Sequence[tuple[int, Clause]], scan: Scan) -> Any:

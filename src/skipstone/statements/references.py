@@ -14,6 +14,7 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
+from skipstone.spark.scan_names import quoted
 from skipstone.statements.tokens import Token, Tokens
 
 _VERSION: Final = ("VERSION", "SYSTEM_VERSION")
@@ -62,10 +63,6 @@ def rewrite(text: str, names: Mapping[Reference, str]) -> str:
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     return text
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 # -- names

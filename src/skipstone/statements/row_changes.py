@@ -21,10 +21,10 @@ from skipstone.metadata.tables.properties import (
 )
 from skipstone.predicate.nodes import TRUE
 from skipstone.spark.row_changes import FoundRows, change_of, lineage_columns, positions_of
+from skipstone.spark.scan_names import quoted
 from skipstone.statements.assignments import Assignment, parse_assignments, updated_rows
 from skipstone.statements.names import Found, Names
 from skipstone.statements.query import QueryPlan, TableUse, plan_query, run_query
-from skipstone.statements.references import quoted
 from skipstone.statements.tokens import Tokens
 from skipstone.zones.verdict import Verdict
 

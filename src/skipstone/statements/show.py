@@ -7,10 +7,10 @@ from typing import Any
 
 from skipstone.metadata.partitions.partitioning import PartitionSpec
 from skipstone.metadata.schema import Schema
+from skipstone.spark.scan_names import quoted
 from skipstone.spark.types import to_spark_type
 from skipstone.statements.clauses import parse_key
 from skipstone.statements.names import Names
-from skipstone.statements.references import quoted
 from skipstone.statements.results import rows
 from skipstone.statements.tokens import Tokens
 from skipstone.table import Table

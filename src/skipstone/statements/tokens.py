@@ -7,9 +7,9 @@ are and left to Spark. Law: an error points at the place and says what was expec
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeVar
 
 from sqlglot import TokenType
 from sqlglot.dialects.spark import Spark
@@ -21,6 +21,8 @@ _OPENS: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_B
 _CLOSES: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 _NO_NAME: Final = frozenset({TokenType.STRING, TokenType.NUMBER}) | _OPENS | _CLOSES
 SHOWN_MAX: Final = 160
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,15 @@ class Tokens:
             self.fail("a closing parenthesis")
         self.expect(")")
         return inner
+
+    def listed(self, item: Callable[[Tokens], Item]) -> list[Item]:
+        """Items between commas in parentheses."""
+        self.expect("(")
+        found = [item(self)]
+        while self.accept(","):
+            found.append(item(self))
+        self.expect(")", then="a comma or a closing parenthesis")
+        return found
 
     def slice(self, first: int, end: int) -> str:
         """The text of the tokens from `first` up to, not including, `end`."""
