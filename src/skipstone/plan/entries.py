@@ -36,8 +36,11 @@ FILE_COLUMNS: Final = (
     "sequence_number", "file_sequence_number", "file_path", "file_format", "partition", "record_count",
     "file_size_in_bytes", "key_metadata", "split_offsets", "sort_order_id", "first_row_id",
 )  # fmt: skip
+# In the order in which a manifest is read, so that a plan without deletes has the columns of one with them.
 DELETE_COLUMNS: Final = (
-    *FILE_COLUMNS, "content", "equality_ids", "referenced_data_file", "content_offset", "content_size_in_bytes",
+    "sequence_number", "file_sequence_number", "content", "file_path", "file_format", "partition", "record_count",
+    "file_size_in_bytes", "key_metadata", "split_offsets", "equality_ids", "sort_order_id", "first_row_id",
+    "referenced_data_file", "content_offset", "content_size_in_bytes",
 )  # fmt: skip
 
 
