@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.support.java_rows import query
 from tests.support.sample_tables import SCHEMA, comparable_rows, rows
 from tests.support.table_builder import TableBuilder
 from tests.support.table_reader import open_file
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 COLUMNS = [f.name for f in SCHEMA.fields]
 # Java's Spark tables of metadata cannot show bounds of uuid columns.
 SHOWN = Schema(fields=tuple(f for f in SCHEMA.fields if f.name != "key"))
-EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 LINEAGE = ["_row_id", "_last_updated_sequence_number"]
 
 Make = Callable[..., TableBuilder]
@@ -75,26 +74,8 @@ def _listed(spark: SparkSession, iterable: Any) -> list[Any]:
     return list(lists.newArrayList(iterable.iterator()))
 
 
-def _query(spark: SparkSession, sql: str) -> list[dict[str, Any]]:
-    """The rows of a query: instants in UTC whatever this machine's zone, maps as pairs."""
-    from pyspark.sql.functions import unix_micros  # late: most runs need no Spark
-
-    frame = spark.sql(sql)
-    kinds = {f.name: f.dataType.typeName() for f in frame.schema}
-    for name in (n for n, kind in kinds.items() if kind == "timestamp"):
-        frame = frame.withColumn(name, unix_micros(name))
-    found = [row.asDict(recursive=True) for row in frame.collect()]
-    for row in found:
-        for name, kind in kinds.items():
-            if kind == "timestamp" and row[name] is not None:
-                row[name] = EPOCH + dt.timedelta(microseconds=row[name])
-            elif kind == "map" and row[name] is not None:
-                row[name] = list(row[name].items())
-    return found
-
-
 def _read(spark: SparkSession, builder: TableBuilder, columns: list[str], where: str = "true") -> list[dict[str, Any]]:
-    found = _query(spark, f"SELECT {', '.join(columns)} FROM {_name(builder)} WHERE {where}")
+    found = query(spark, f"SELECT {', '.join(columns)} FROM {_name(builder)} WHERE {where}")
     return comparable_rows(found, columns)
 
 
@@ -113,9 +94,9 @@ def test_java_reads_and_prunes_our_table_partitioned_by_a_fixed(
     schema = Schema(fields=(Field(id=1, name="id", type=LONG), Field(id=2, name="code", type=FixedType(3))))
     builder = make(schema, partition_by=["code"], format_version=version)
     builder.append([{"id": 1, "code": b"abc"}, {"id": 2, "code": b"\x00\xff\x01"}, {"id": 3, "code": None}])
-    found = _query(iceberg_java, f"SELECT id, code FROM {_name(builder)} ORDER BY id")
+    found = query(iceberg_java, f"SELECT id, code FROM {_name(builder)} ORDER BY id")
     assert [bytes(r["code"] or b"") for r in found] == [b"abc", b"\x00\xff\x01", b""]
-    assert _query(iceberg_java, f"SELECT id FROM {_name(builder)} WHERE code = X'616263'") == [{"id": 1}]
+    assert query(iceberg_java, f"SELECT id FROM {_name(builder)} WHERE code = X'616263'") == [{"id": 1}]
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -157,12 +138,12 @@ def test_java_applies_our_position_deletes_and_deletion_vectors(
     builder = make(format_version=version, partition_by=["bucket(2, id)"])
     first, second = builder.append(rows(*range(12)))
     builder.delete_positions({first.file_path: [0, 2], second.file_path: [1]})
-    kept = _query(iceberg_java, f"SELECT id, _file, _pos FROM {_name(builder)}")
+    kept = query(iceberg_java, f"SELECT id, _file, _pos FROM {_name(builder)}")
     gone = {(first.file_path, 0), (first.file_path, 2), (second.file_path, 1)}
     assert len(kept) == 9
     normal = {(path.replace("file:///", "file:/"), pos) for path, pos in gone}
     assert normal.isdisjoint({(row["_file"].replace("file:///", "file:/"), row["_pos"]) for row in kept})
-    content = _query(iceberg_java, f"SELECT content, file_format, record_count FROM {_name(builder)}.delete_files")
+    content = query(iceberg_java, f"SELECT content, file_format, record_count FROM {_name(builder)}.delete_files")
     expected = "PUFFIN" if version == 3 else "PARQUET"
     assert [(c["content"], c["file_format"]) for c in content] == [(1, expected)] * 2
     assert sorted(c["record_count"] for c in content) == [1, 2]
@@ -182,7 +163,7 @@ def test_java_gives_rows_of_our_v3_table_the_ids_and_numbers_of_the_manifests(
     builder = make(format_version=3, partition_by=["bucket(2, id)"])
     builder.append(rows(*range(6)))
     builder.append(rows(*range(6, 10)))
-    read = _query(iceberg_java, f"SELECT id, _file, _pos, {', '.join(LINEAGE)} FROM {_name(builder)}")
+    read = query(iceberg_java, f"SELECT id, _file, _pos, {', '.join(LINEAGE)} FROM {_name(builder)}")
     assert sorted(r["_row_id"] for r in read) == list(range(10))
     opened = open_file(builder.metadata_location)
     ours: dict[str, tuple[int, int]] = {}
@@ -202,10 +183,10 @@ def test_java_gives_row_ids_after_our_upgrade_from_v1(iceberg_java: SparkSession
     builder.upgrade(2)
     builder.append(rows(3, 4))
     builder.upgrade(3)
-    before = _query(iceberg_java, f"SELECT id, _row_id FROM {_name(builder)}")
+    before = query(iceberg_java, f"SELECT id, _row_id FROM {_name(builder)}")
     assert {row["_row_id"] for row in before} == {None}
     builder.append(rows(6))
-    after = _query(iceberg_java, f"SELECT id, {', '.join(LINEAGE)} FROM {_name(builder)} ORDER BY id")
+    after = query(iceberg_java, f"SELECT id, {', '.join(LINEAGE)} FROM {_name(builder)} ORDER BY id")
     assert sorted(row["_row_id"] for row in after) == list(range(6))
     assert [row["_last_updated_sequence_number"] for row in after] == [0, 0, 0, 1, 1, 2]
     assert _read(iceberg_java, builder, COLUMNS) == comparable_rows(rows(0, 1, 2, 3, 4, 6), COLUMNS)
@@ -224,7 +205,7 @@ def test_java_fills_in_the_defaults_of_our_columns(iceberg_java: SparkSession, m
         )
     )
     builder.append([{**rows(2)[0], "needed": 8, "text": None, "when": None, "ratio": 1.0, "plain": 9}])
-    read = _query(
+    read = query(
         iceberg_java,
         f"SELECT id, needed, text, CAST(when AS STRING) AS when, ratio, plain FROM {_name(builder)} ORDER BY id",
     )
@@ -263,7 +244,7 @@ def test_java_follows_our_schema_and_spec_evolution(iceberg_java: SparkSession, 
     assert _read(iceberg_java, builder, columns) == comparable_rows([*old, *added], columns)
     assert [r["id"] for r in _read(iceberg_java, builder, ["id"], "region = 'north' AND quantity < 0")] == [1]
     assert [r["id"] for r in _read(iceberg_java, builder, ["id"], "flag = 'new' AND point.z = 33")] == [3]
-    specs = {r["spec_id"] for r in _query(iceberg_java, f"SELECT spec_id FROM {_name(builder)}.files")}
+    specs = {r["spec_id"] for r in query(iceberg_java, f"SELECT spec_id FROM {_name(builder)}.files")}
     assert specs == {0, 1}
 
 
@@ -271,7 +252,7 @@ def test_java_follows_our_schema_and_spec_evolution(iceberg_java: SparkSession, 
 def test_java_shows_our_files_with_the_metrics_we_wrote(iceberg_java: SparkSession, make: Make, version: int) -> None:
     builder = make(SHOWN, format_version=version, partition_by=["region"])
     builder.append(rows(*range(10)))
-    shown = _query(
+    shown = query(
         iceberg_java,
         "SELECT file_path, file_format, record_count, file_size_in_bytes, column_sizes, value_counts,"
         f" null_value_counts, nan_value_counts, lower_bounds, upper_bounds, split_offsets FROM {_name(builder)}.files",
@@ -296,7 +277,7 @@ def test_java_shows_our_files_with_the_metrics_we_wrote(iceberg_java: SparkSessi
 def test_java_reads_our_bounds_as_the_values_they_stand_for(iceberg_java: SparkSession, make: Make) -> None:
     builder = make(SHOWN, format_version=2)
     builder.append(rows(1, 2, 3))
-    shown = _query(iceberg_java, f"SELECT readable_metrics.* FROM {_name(builder)}.files")[0]
+    shown = query(iceberg_java, f"SELECT readable_metrics.* FROM {_name(builder)}.files")[0]
     assert (shown["id"]["lower_bound"], shown["id"]["upper_bound"]) == (1, 3)
     assert (shown["i"]["lower_bound"], shown["i"]["upper_bound"]) == (-13, 1)
     assert (shown["d"]["lower_bound"], shown["d"]["upper_bound"]) == (float("-inf"), 1e300)
@@ -315,7 +296,7 @@ def test_java_shows_our_manifests_partitions_and_snapshots(
     builder.append(rows(*range(10)))
     builder.append(rows(11))
     name = _name(builder)
-    manifests = _query(
+    manifests = query(
         iceberg_java,
         "SELECT length, content, added_snapshot_id, added_data_files_count, existing_data_files_count,"
         f" deleted_data_files_count, partition_summaries FROM {name}.manifests",
@@ -331,13 +312,13 @@ def test_java_shows_our_manifests_partitions_and_snapshots(
         "east / west",
         "übersee 🌊",
     )
-    partitions = _query(iceberg_java, f"SELECT partition.region, record_count, file_count FROM {name}.partitions")
+    partitions = query(iceberg_java, f"SELECT partition.region, record_count, file_count FROM {name}.partitions")
     counts = {p["region"]: (p["record_count"], p["file_count"]) for p in partitions}
     assert counts == {None: (2, 1), "north": (3, 2), "south": (2, 1), "east / west": (2, 1), "übersee 🌊": (2, 1)}
-    snapshots = _query(iceberg_java, f"SELECT snapshot_id, parent_id, operation, summary FROM {name}.snapshots")
+    snapshots = query(iceberg_java, f"SELECT snapshot_id, parent_id, operation, summary FROM {name}.snapshots")
     assert [s["snapshot_id"] for s in snapshots] == [s.snapshot_id for s in builder.metadata.snapshots]
     assert [dict(s["summary"])["total-records"] for s in snapshots] == ["10", "11"]
-    history = _query(iceberg_java, f"SELECT is_current_ancestor FROM {name}.history")
+    history = query(iceberg_java, f"SELECT is_current_ancestor FROM {name}.history")
     assert [h["is_current_ancestor"] for h in history] == [True, True]
 
 
@@ -346,7 +327,7 @@ def test_java_travels_to_our_older_snapshots(iceberg_java: SparkSession, make: M
     builder.append(rows(1))
     builder.append(rows(2))
     first = builder.metadata.snapshots[0].snapshot_id
-    assert _query(iceberg_java, f"SELECT id FROM {_name(builder)} VERSION AS OF {first}") == [{"id": 1}]
+    assert query(iceberg_java, f"SELECT id FROM {_name(builder)} VERSION AS OF {first}") == [{"id": 1}]
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -384,7 +365,7 @@ def test_what_java_commits_to_our_table_reads_here(iceberg_java: SparkSession, m
                 if field is not None:
                     assert serialize_bound(field.type, parse_bound(field.type, bound)) == bound
     assert live == 6
-    assert [r["id"] for r in _query(iceberg_java, f"SELECT id FROM {name} ORDER BY id")] == [1, 2, 3, 4, 5, 101]
+    assert [r["id"] for r in query(iceberg_java, f"SELECT id FROM {name} ORDER BY id")] == [1, 2, 3, 4, 5, 101]
     assert len(opened.metadata.snapshots) >= 4
     if version == 3:
         assert opened.metadata.next_row_id >= 8

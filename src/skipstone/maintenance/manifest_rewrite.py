@@ -25,19 +25,17 @@ import pyarrow.compute
 
 from skipstone.catalog.protocol import Catalog, LoadedTable
 from skipstone.commit.context import CommitContext
-from skipstone.commit.history import parent_of
-from skipstone.commit.manifests import counted, entries_of, manifests_of
+from skipstone.commit.manifests import entries_of
 from skipstone.commit.merging import carried
 from skipstone.commit.outcome import Committed
-from skipstone.commit.producer import Effect, Plan, SnapshotChange
-from skipstone.commit.removal import Remaining
+from skipstone.commit.producer import Effect
 from skipstone.commit.retry import Timing
 from skipstone.commit.transaction import Transaction
 from skipstone.commit.writing import store_entries
+from skipstone.maintenance.relisting import Relisting
 from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
 from skipstone.metadata.tables.properties import MANIFEST_TARGET_SIZE_BYTES, property_value
-from skipstone.metadata.tables.snapshot_ids import new_snapshot_id
-from skipstone.metadata.tables.snapshots import Operation, Snapshot
+from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import in_parallel
 from skipstone.plan.snapshot_manifests import partition_type_of
@@ -59,34 +57,20 @@ class ManifestReport:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RewriteManifests(SnapshotChange):
+class RewriteManifests(Relisting):
     """Merge the manifests of a branch and cluster them by partition. A table that is tidy stays as it is."""
 
     @property
     def operation(self) -> str:
         return "rewrite of manifests"
 
-    def plan(self, current: TableMetadata, context: CommitContext) -> Plan:
-        return Plan()
-
-    def kind(self, effect: Effect) -> Operation:
-        return Operation.REPLACE
-
-    def apply(self, base: TableMetadata, current: TableMetadata, context: CommitContext) -> TableMetadata:
-        self._check_target(current)
-        parent = parent_of(current, self.ref)
-        if parent is None:
-            return current
-        snapshot_id = context.staging.once(("snapshot", self), lambda: new_snapshot_id(current.snapshots_by_id))
-        before = manifests_of(context.storage, current, parent)
-        done = self._groups(before, current, context, snapshot_id)
-        if not done:
-            return current
+    def relisted(
+        self, before: Sequence[ManifestFile], metadata: TableMetadata, context: CommitContext, snapshot_id: int
+    ) -> Sequence[ManifestFile]:
+        done = self._groups(before, metadata, context, snapshot_id)
         taken = {m.manifest_path for group in done for m in group.taken}
-        kept = [counted(context.storage, current, m) for m in before if m.manifest_path not in taken]
-        listed = (*(m for m in kept if not m.has_no_live_files), *(m for group in done for m in group.made))
-        effect = Effect(added=(), remaining=Remaining(manifests=()))
-        return self._publishable(current, context, snapshot_id, parent, listed, before, effect)
+        kept = [m for m in before if m.manifest_path not in taken]
+        return [*kept, *(m for group in done for m in group.made)]
 
     def _groups(
         self, manifests: Sequence[ManifestFile], metadata: TableMetadata, context: CommitContext, snapshot_id: int

@@ -18,15 +18,11 @@ from typing import Any
 import pyarrow
 
 from skipstone.commit.context import CommitContext
-from skipstone.commit.history import parent_of
-from skipstone.commit.manifests import counted, entries_of, is_live, manifests_of
+from skipstone.commit.manifests import entries_of, is_live
 from skipstone.commit.merging import carried
-from skipstone.commit.producer import Effect, Plan, SnapshotChange
-from skipstone.commit.removal import Remaining
 from skipstone.commit.writing import store_entries
+from skipstone.maintenance.relisting import Relisting
 from skipstone.metadata.manifests.manifest import METRIC_COLUMNS, ManifestContent, ManifestFile
-from skipstone.metadata.tables.snapshot_ids import new_snapshot_id
-from skipstone.metadata.tables.snapshots import Operation
 from skipstone.metadata.tables.table_metadata import TableMetadata
 
 pa: Any = pyarrow
@@ -35,7 +31,7 @@ RECORD_COUNT = "record_count"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RepairEntries(SnapshotChange):
+class RepairEntries(Relisting):
     """`right` has the facts to change by data file: entry columns, and for those about columns values by field id."""
 
     right: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -44,28 +40,10 @@ class RepairEntries(SnapshotChange):
     def operation(self) -> str:
         return "repair of metrics"
 
-    def plan(self, current: TableMetadata, context: CommitContext) -> Plan:
-        return Plan()
-
-    def kind(self, effect: Effect) -> Operation:
-        return Operation.REPLACE
-
-    def apply(self, base: TableMetadata, current: TableMetadata, context: CommitContext) -> TableMetadata:
-        self._check_target(current)
-        parent = parent_of(current, self.ref)
-        if parent is None:
-            return current
-        snapshot_id = context.staging.once(("snapshot", self), lambda: new_snapshot_id(current.snapshots_by_id))
-        before = manifests_of(context.storage, current, parent)
-        listed: list[ManifestFile] = []
-        for manifest in before:
-            listed += self._repaired(manifest, current, context, snapshot_id)
-        if listed == list(before):
-            return current
-        kept = [m if m.added_snapshot_id == snapshot_id else counted(context.storage, current, m) for m in listed]
-        live = tuple(m for m in kept if not m.has_no_live_files)
-        effect = Effect(added=(), remaining=Remaining(manifests=()))
-        return self._publishable(current, context, snapshot_id, parent, live, before, effect)
+    def relisted(
+        self, before: Sequence[ManifestFile], metadata: TableMetadata, context: CommitContext, snapshot_id: int
+    ) -> Sequence[ManifestFile]:
+        return [m for manifest in before for m in self._repaired(manifest, metadata, context, snapshot_id)]
 
     def _repaired(
         self, manifest: ManifestFile, metadata: TableMetadata, context: CommitContext, snapshot_id: int
