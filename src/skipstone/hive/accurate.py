@@ -21,6 +21,11 @@ def accurate_columns(parameters: Mapping[str, str]) -> set[str]:
     return {name for name, value in columns.items() if value == "true"} if isinstance(columns, dict) else set()
 
 
+def has_basic(parameters: Mapping[str, str]) -> bool:
+    """Whether the counts of rows and files are accurate."""
+    return _parsed(parameters).get(_BASIC) == "true"
+
+
 def with_basic(parameters: Mapping[str, str]) -> dict[str, str]:
     """The parameters with the counts of rows and files accurate."""
     return _with({**parameters, KEY: json.dumps({**_parsed(parameters), _BASIC: "true"})}, accurate_columns(parameters))
@@ -40,7 +45,7 @@ def without_columns(parameters: Mapping[str, str], columns: Iterable[str]) -> di
 
 def _with(parameters: Mapping[str, str], columns: set[str]) -> dict[str, str]:
     state: dict[str, object] = {}
-    if _parsed(parameters).get(_BASIC) == "true":
+    if has_basic(parameters):
         state[_BASIC] = "true"
     if columns:
         state[_COLUMNS] = dict.fromkeys(sorted(columns), "true")

@@ -2,32 +2,58 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Final
 
 from skipstone.hive.accurate import KEY as ACCURATE
+from skipstone.hive.java_text import (
+    escaped,
+    escaped_to_ascii,
+    java_date,
+    java_decimal,
+    java_double,
+    java_moment,
+    java_struct,
+    padded,
+)
 from skipstone.hive.objects import Column, HivePartition, HiveTable, Storage
+from skipstone.hive.service.conversion import partition_to_wire, table_to_wire
 from skipstone.hive.statistics import BOUNDED, COUNTED, MEASURED, Bound, ColumnStatistics
 from skipstone.hive.types import Kind
 
 COMMENT_DEFAULT: Final = "from deserializer"
 _BLANK: Final = ("", " ", " ")
+_HEADER: Final = ("# col_name", "data_type", "comment")
+_DETAILS: Final = ("Detailed Table Information", "Detailed Partition Information")
+_OWNER_IS_USER: Final = 1
+_LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 Row = tuple[str, ...]
 
 
 def describe_column(
-    column: Column, statistics: ColumnStatistics | None, *, parameters: Mapping[str, str] | None = None
+    column: Column,
+    statistics: ColumnStatistics | None,
+    *,
+    parameters: Mapping[str, str] | None = None,
+    comment_default: str = COMMENT_DEFAULT,
 ) -> list[Row]:
     """The rows of DESCRIBE FORMATTED for one column. `parameters` are the table's, none for a partition."""
     rows = [("col_name", column.name), ("data_type", column.type)]
     rows += list(_values(statistics).items())
-    rows.append(("comment", column.comment or COMMENT_DEFAULT))
+    rows.append(("comment", column.comment or comment_default))
     if parameters is not None and ACCURATE in parameters:
-        rows.append((ACCURATE, _escaped(parameters[ACCURATE])))
+        rows.append((ACCURATE, escaped_to_ascii(parameters[ACCURATE])))
     return rows  # type: ignore[return-value]
+
+
+def describe_column_plain(column: Column, *, parameters: Mapping[str, str]) -> list[Row]:
+    """The rows of DESCRIBE and DESCRIBE EXTENDED for one column."""
+    rows: list[Row] = [(column.name, column.type, column.comment or COMMENT_DEFAULT)]
+    return [*rows, (ACCURATE, escaped(parameters[ACCURATE]))] if ACCURATE in parameters else rows
 
 
 def describe_plain(table: HiveTable) -> list[Row]:
@@ -35,15 +61,15 @@ def describe_plain(table: HiveTable) -> list[Row]:
     keys = [_column_row(key) for key in table.partition_keys]
     rows = [_column_row(column) for column in table.columns] + keys
     if keys:
-        rows += [_BLANK, ("# Partition Information", " ", " "), ("# col_name", "data_type", "comment"), *keys]
+        rows += [_BLANK, ("# Partition Information", " ", " "), _HEADER, *keys]
     return rows
 
 
 def describe_table(table: HiveTable, partition: HivePartition | None = None) -> list[Row]:
     """The rows of DESCRIBE FORMATTED for a table, or one of its partitions."""
-    rows: list[Row] = [("# col_name", "data_type", "comment"), *(_column_row(c) for c in table.columns)]
+    rows: list[Row] = [_HEADER, *(_column_row(c) for c in table.columns)]
     if table.partition_keys:
-        rows += [_BLANK, ("# Partition Information", " ", " "), ("# col_name", "data_type", "comment")]
+        rows += [_BLANK, ("# Partition Information", " ", " "), _HEADER]
         rows += [_column_row(key) for key in table.partition_keys]
     rows.append(_BLANK)
     rows += _table_details(table) if partition is None else _partition_details(table, partition)
@@ -51,25 +77,21 @@ def describe_table(table: HiveTable, partition: HivePartition | None = None) -> 
     return rows + _storage_details(storage)
 
 
+def describe_extended(table: HiveTable, partition: HivePartition | None = None) -> list[Row]:
+    """The rows of DESCRIBE EXTENDED: those of DESCRIBE, and all that the metastore has in one long line."""
+    if partition is None:
+        shown = table_to_wire(table)
+        shown.rewriteEnabled, shown.ownerType = False, _OWNER_IS_USER
+        detail = (_DETAILS[0], escaped(java_struct(shown)), "")
+    else:
+        text = java_struct(partition_to_wire(partition, table))
+        detail = (_DETAILS[1], _LINE_END.sub(" ", text), "")
+    return [*describe_plain(table), _BLANK, detail]
+
+
 def render(rows: Sequence[Row]) -> str:
     """Rows as the command line prints them."""
-    return "".join("\t".join(_padded(row, at) for at in range(len(row))) + "\n" for row in rows)
-
-
-def java_double(value: float) -> str:
-    """A float as Java writes it: an exponent below 0.001 and from ten million on, always a fraction."""
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        text = repr(float(value))
-        return text if "e" not in text else format(value, "f")
-    mantissa, _, exponent = repr(float(value)).partition("e")
-    digits = mantissa.lstrip("-").replace(".", "")
-    if exponent:
-        power = int(exponent) + len(mantissa.lstrip("-").partition(".")[0]) - 1
-    else:
-        whole = mantissa.lstrip("-").partition(".")[0]
-        power = len(whole) - 1 if whole != "0" else -(len(digits) - len(digits.lstrip("0")))
-    significant = digits.strip("0") or "0"
-    return f"{'-' if value < 0 else ''}{significant[0]}.{significant[1:] or '0'}E{power}"
+    return "".join("\t".join(_cells(row)) + "\n" for row in rows)
 
 
 def _values(statistics: ColumnStatistics | None) -> dict[str, str]:
@@ -97,29 +119,15 @@ def _bound(kind: Kind, value: Bound | None) -> str:
         case Kind.LONG:
             return str(value or 0)
         case Kind.DOUBLE:
-            return java_double(float(value or 0.0))
+            return java_double(0.0 if value is None else float(value))
         case _ if value is None:
             return ""
         case Kind.DECIMAL:
-            return format(value, "f")
+            return java_decimal(Decimal(value))
         case Kind.DATE:
-            return _date(int(value))
+            return java_date(int(value))
         case _:
-            return _moment(int(value))
-
-
-def _date(days: int) -> str:
-    try:
-        return (date(1970, 1, 1) + timedelta(days=days)).isoformat()
-    except OverflowError:
-        return str(days)
-
-
-def _moment(seconds: int) -> str:
-    try:
-        return (datetime(1970, 1, 1) + timedelta(seconds=seconds)).isoformat(" ")
-    except OverflowError:
-        return str(seconds)
+            return java_moment(int(value))
 
 
 def _table_details(table: HiveTable) -> list[Row]:
@@ -127,13 +135,13 @@ def _table_details(table: HiveTable) -> list[Row]:
         ("# Detailed Table Information", " ", " "),
         ("Database:", table.database, " "),
         ("OwnerType:", "USER", " "),
-        ("Owner:", table.owner or "", " "),
+        ("Owner:", "null" if table.owner is None else table.owner, " "),
         ("CreateTime:", _created(table.create_time), " "),
         ("LastAccessTime:", "UNKNOWN", " "),
         ("Retention:", "0", " "),
         ("Location:", table.storage.location or "", " "),
         ("Table Type:", table.table_type, " "),
-        *_parameter_rows("Table Parameters:", table.parameters),
+        *_parameter_rows("Table Parameters:", table.parameters, escaped),
         _BLANK,
     ]
 
@@ -147,7 +155,7 @@ def _partition_details(table: HiveTable, partition: HivePartition) -> list[Row]:
         ("CreateTime:", _created(partition.create_time), " "),
         ("LastAccessTime:", "UNKNOWN", " "),
         ("Location:", partition.storage.location or "", " "),
-        *_parameter_rows("Partition Parameters:", partition.parameters),
+        *_parameter_rows("Partition Parameters:", partition.parameters, escaped_to_ascii),
         _BLANK,
     ]
 
@@ -162,14 +170,17 @@ def _storage_details(storage: Storage) -> list[Row]:
         ("Num Buckets:", "-1", " "),
         ("Bucket Columns:", "[]", " "),
         ("Sort Columns:", "[]", " "),
-        *(_parameter_rows("Storage Desc Params:", storage.serde_parameters) if storage.serde_parameters else ()),
+        *_parameter_rows("Storage Desc Params:", storage.serde_parameters, escaped_to_ascii),
     ]
 
 
-def _parameter_rows(title: str, parameters: Mapping[str, str]) -> list[Row]:
-    # Hive is silent about erasure coding where there is none.
+def _parameter_rows(title: str, parameters: Mapping[str, str], escape: Callable[[str], str]) -> list[Row]:
+    if not parameters:
+        return []
+    # Hive is silent about erasure coding where there is none, and about how a table came to be.
     shown = sorted(key for key in parameters if (key, parameters[key]) != ("numFilesErasureCoded", "0"))
-    return [(title, " ", " "), *(("", key, _escaped(parameters[key])) for key in shown)]
+    rows = [("", key, escape(parameters[key])) for key in shown if key != "created_with_ctas"]
+    return [(title, " ", " "), *rows]
 
 
 def _column_row(column: Column) -> Row:
@@ -177,17 +188,23 @@ def _column_row(column: Column) -> Row:
 
 
 def _created(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+    return datetime.fromtimestamp(seconds, UTC).strftime("%a %b %d %H:%M:%S UTC %Y") if seconds else "UNKNOWN"
 
 
-def _escaped(value: str) -> str:
-    """Quotes, backslashes and control characters as Hive escapes them; other characters as they are."""
-    return json.dumps(value, ensure_ascii=False)[1:-1]
+def _cells(row: Row) -> list[str]:
+    """The cells of a row as they are printed; further lines of the last one are indented below its first."""
+    cells = [_padded(row, at) for at in range(len(row))]
+    first, *further = _LINE_END.split(row[-1])
+    if not further:
+        return cells
+    widths = [max(20, len(cell)) if cell else 0 for cell in row[:-1]]
+    indent = "\n" + "".join(" " * width + "\t" for width in widths)
+    return [*cells[:-1], indent.join(padded(line) for line in (first, *further))]
 
 
 def _padded(row: Row, at: int) -> str:
     cell = row[at]
     is_title = row[1:2] == (" ",)
-    if cell == " " or (at == 0 and (not cell or is_title)):
+    if cell == " " or row[0] in _DETAILS or (at == 0 and (not cell or is_title)):
         return cell
-    return f"# {cell[2:]:<20}" if cell.startswith("# ") else f"{cell:<20}"
+    return f"# {padded(cell[2:])}" if row == _HEADER and at == 0 else padded(cell)

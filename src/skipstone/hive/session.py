@@ -10,7 +10,14 @@ from typing import Protocol
 from skipstone.errors import NotFound, Unsupported, what_exists
 from skipstone.hive.accurate import KEY as ACCURATE
 from skipstone.hive.accurate import accurate_columns, with_columns
-from skipstone.hive.describe import Row, describe_column, describe_plain, describe_table
+from skipstone.hive.describe import (
+    Row,
+    describe_column,
+    describe_column_plain,
+    describe_extended,
+    describe_plain,
+    describe_table,
+)
 from skipstone.hive.errors import (
     COLUMN_NOT_FOUND,
     DATABASE_NOT_FOUND,
@@ -22,6 +29,7 @@ from skipstone.hive.errors import (
     HiveNotFound,
 )
 from skipstone.hive.objects import Column, HiveTable
+from skipstone.hive.partition_keys import key_statistics, with_totals
 from skipstone.hive.partition_names import parse_partition_name, partition_name
 from skipstone.hive.statements import (
     Analyze,
@@ -74,19 +82,38 @@ class HiveSession:
     def _describe(self, statement: Describe) -> list[Row]:
         table = self._table(statement.table)
         partition = self._one_partition(table, statement.partition) if statement.partition else None
-        if not statement.column:
-            if statement.form is DescribeForm.PLAIN:
-                return describe_plain(table)
-            held = self._store.partition(table.database, table.name, partition) if partition else None
-            return describe_table(table, held)
-        column = self._column(table, statement.column[0])
-        if len(statement.column) > 1 or statement.form is DescribeForm.PLAIN:
-            described = _nested(column, statement.column[1:])
-            if statement.form is DescribeForm.PLAIN:
-                return [(described.name, described.type, described.comment or "from deserializer")]
+        if statement.column:
+            return self._describe_column(statement, table, partition)
+        if statement.form is DescribeForm.PLAIN:
+            return describe_plain(table)
+        held = self._store.partition(table.database, table.name, partition) if partition else None
+        if table.partition_keys and held is None:
+            partitions = self._store.partitions(table.database, table.name)
+            table = replace(table, parameters=with_totals(table.parameters, partitions))
+        return (
+            describe_table(table, held) if statement.form is DescribeForm.FORMATTED else describe_extended(table, held)
+        )
+
+    def _describe_column(self, statement: Describe, table: HiveTable, partition: str | None) -> list[Row]:
+        name, *path = statement.column
+        key = next((k for k in table.partition_keys if k.name.lower() == name.lower()), None)
+        if key is not None and table.column(name) is None:
+            return self._describe_key(statement, table, key)
+        column = self._column(table, name)
+        if path or statement.form is not DescribeForm.FORMATTED:
+            described = _nested(column, path)
+            if statement.form is not DescribeForm.FORMATTED:
+                return describe_column_plain(described, parameters=table.parameters)
             return describe_column(described, None, parameters=None if partition else table.parameters)
         statistics = self._statistics(table, partition, column)
         return describe_column(column, statistics, parameters=None if partition else self._accuracy(table, column))
+
+    def _describe_key(self, statement: Describe, table: HiveTable, key: Column) -> list[Row]:
+        if statement.form is not DescribeForm.FORMATTED:
+            return describe_column_plain(key, parameters=table.parameters)
+        found = key_statistics(table, key, self._store.partitions(table.database, table.name))
+        accurate = with_columns(table.parameters, [key.name] if found is not None else [])
+        return describe_column(key, found, parameters=accurate, comment_default="")
 
     def _accuracy(self, table: HiveTable, column: Column) -> Mapping[str, str]:
         """The table's parameters; a partitioned one is accurate where all its partitions are."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from skipstone.hive.objects import MANAGED_TABLE, Column, HiveDatabase, HivePartition, HiveTable, Storage
 from skipstone.hive.thrift import Struct, api
+
+_CATALOG: Final = "hive"
 
 
 def database_to_wire(database: HiveDatabase) -> Struct:
@@ -15,7 +17,7 @@ def database_to_wire(database: HiveDatabase) -> Struct:
         locationUri=database.location,
         parameters=dict(database.parameters),
         ownerName=database.owner,
-        catalogName="hive",
+        catalogName=_CATALOG,
     )
     return wired
 
@@ -42,6 +44,7 @@ def table_to_wire(table: HiveTable) -> Struct:
         partitionKeys=[column_to_wire(key) for key in table.partition_keys],
         parameters=dict(table.parameters),
         tableType=table.table_type,
+        catName=_CATALOG,
     )
     return wired
 
@@ -71,6 +74,7 @@ def partition_to_wire(partition: HivePartition, table: HiveTable) -> Struct:
         lastAccessTime=0,
         sd=_storage_to_wire(partition.storage if partition.storage != Storage() else table.storage, table.columns),
         parameters=dict(partition.parameters),
+        catName=_CATALOG,
     )
     return wired
 

@@ -13,15 +13,8 @@ from skipstone.errors import AlreadyExists, InvalidInput
 from skipstone.hive.objects import HivePartition, Storage
 from skipstone.hive.partition_names import parse_partition_name, partition_name
 from skipstone.hive.store.layout import Tables
-from skipstone.hive.store.lookups import (
-    TableRow,
-    parameters,
-    partition_id,
-    partition_ids,
-    put_parameters,
-    table_row,
-)
-from skipstone.hive.store.tables import insert_storage, load_table, read_storage
+from skipstone.hive.store.lookups import TableRow, partition_id, partition_ids, put_parameters, table_row
+from skipstone.hive.store.tables import insert_storage, load_table, storage_in
 
 CHUNK = 500
 
@@ -40,7 +33,8 @@ class PartitionRows:
     def partition(self, database: str, table: str, name: str) -> HivePartition:
         with self._database.reading() as connection:
             row = table_row(connection, self._tables, database, table)
-            return self._load(connection, partition_id(connection, self._tables, row, name))
+            number = partition_id(connection, self._tables, row, name)
+            return self._loaded(connection, [number])[number]
 
     def partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[HivePartition]:
         """The partitions of these names that there are, or all of them."""
@@ -48,7 +42,11 @@ class PartitionRows:
             row = table_row(connection, self._tables, database, table)
             known = partition_ids(connection, self._tables, row)
             wanted = sorted(known) if names is None else [name for name in names if name in known]
-            return [self._load(connection, known[name]) for name in wanted]
+            ids = [known[name] for name in wanted]
+            found: dict[int, HivePartition] = {}
+            for start in range(0, len(ids), CHUNK):
+                found |= self._loaded(connection, ids[start : start + CHUNK])
+            return [found[number] for number in ids]
 
     def add_partitions(self, database: str, table: str, partitions: Iterable[HivePartition]) -> None:
         """Add partitions, all or none."""
@@ -134,12 +132,24 @@ class PartitionRows:
         part_id: Any = made.inserted_primary_key[0]  # type: ignore[index]
         put_parameters(connection, self._tables.partition_parameters, part_id, partition.parameters)
 
-    def _load(self, connection: sa.Connection, part_id: int) -> HivePartition:
-        parts = self._tables.partitions
-        found = connection.execute(sa.select(parts).where(parts.c.PART_ID == part_id)).mappings().one()
-        return HivePartition(
-            values=tuple(parse_partition_name(found["PART_NAME"]).values()),
-            parameters=parameters(connection, self._tables.partition_parameters, part_id),
-            storage=read_storage(connection, self._tables, found["SD_ID"]),
-            create_time=found["CREATE_TIME"],
-        )
+    def _loaded(self, connection: sa.Connection, ids: Sequence[int]) -> dict[int, HivePartition]:
+        parts, held, sds = self._tables.partitions, self._tables.partition_parameters, self._tables.storage
+        parameters: dict[int, dict[str, str]] = {number: {} for number in ids}
+        for number, key, value in connection.execute(
+            sa.select(held.c.PART_ID, held.c.PARAM_KEY, held.c.PARAM_VALUE).where(held.c.PART_ID.in_(ids))
+        ):
+            parameters[number][key] = value or ""
+        of_parts = sa.select(parts.c.SD_ID).where(parts.c.PART_ID.in_(ids))
+        storage = {
+            row["SD_ID"]: storage_in(row)
+            for row in connection.execute(sa.select(sds).where(sds.c.SD_ID.in_(of_parts))).mappings()
+        }
+        return {
+            row["PART_ID"]: HivePartition(
+                values=tuple(parse_partition_name(row["PART_NAME"]).values()),
+                parameters=parameters[row["PART_ID"]],
+                storage=storage.get(row["SD_ID"], Storage()),
+                create_time=row["CREATE_TIME"],
+            )
+            for row in connection.execute(sa.select(parts).where(parts.c.PART_ID.in_(ids))).mappings()
+        }

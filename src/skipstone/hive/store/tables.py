@@ -159,8 +159,11 @@ def read_columns(connection: sa.Connection, tables: Tables, storage_id: int) -> 
 def read_storage(connection: sa.Connection, tables: Tables, storage_id: int | None) -> Storage:
     sds = tables.storage
     row = connection.execute(sa.select(sds).where(sds.c.SD_ID == storage_id)).mappings().first()
-    if row is None:
-        return Storage()
+    return Storage() if row is None else storage_in(row)
+
+
+def storage_in(row: Mapping[Any, Any]) -> Storage:
+    """The storage that a row says."""
     return Storage(
         location=row["LOCATION"],
         input_format=row["INPUT_FORMAT"],

@@ -49,6 +49,7 @@ class Field:
     name: str
     type: TypeRef
     is_required: bool
+    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +122,11 @@ class _Parser:
         while self._peek() != closing:
             number = int(self._next())
             self._expect(":")
-            is_required = self._peek() == "required"
-            if is_required:
-                self._next()
-            ref = self._type()
-            fields.append(Field(id=number, name=self._next(), type=ref, is_required=is_required))
+            word = self._next() if self._peek() in ("required", "optional") else ""
+            ref, name = self._type(), self._next()
+            fields.append(
+                Field(id=number, name=name, type=ref, is_required=word == "required", is_optional=word == "optional")
+            )
             if self._peek() == ",":
                 self._next()
         self._expect(closing)

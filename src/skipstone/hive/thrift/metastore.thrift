@@ -1,5 +1,6 @@
 // The part of the Hive metastore's interface that is spoken here, from Hive 0.10 to 4.1: names and numbers are the
-// protocol's. A field that is not listed is skipped when read.
+// protocol's. A field that is not listed is skipped when read. `optional` is said where it shows: Hive's own text form of
+// such a struct leaves the field out when it is not set.
 
 struct FieldSchema { 1: string name, 2: string type, 3: string comment }
 struct EnvironmentContext { 1: map<string, string> properties }
@@ -11,7 +12,8 @@ struct SkewedInfo {
 struct StorageDescriptor {
   1: list<FieldSchema> cols, 2: string location, 3: string inputFormat, 4: string outputFormat, 5: bool compressed,
   6: i32 numBuckets, 7: SerDeInfo serdeInfo, 8: list<string> bucketCols, 9: list<Order> sortCols,
-  10: map<string, string> parameters, 11: SkewedInfo skewedInfo, 12: bool storedAsSubDirectories
+  10: map<string, string> parameters, 11: optional SkewedInfo skewedInfo,
+  12: optional bool storedAsSubDirectories
 }
 struct Database {
   1: string name, 2: string description, 3: string locationUri, 4: map<string, string> parameters,
@@ -20,12 +22,12 @@ struct Database {
 struct Table {
   1: string tableName, 2: string dbName, 3: string owner, 4: i32 createTime, 5: i32 lastAccessTime, 6: i32 retention,
   7: StorageDescriptor sd, 8: list<FieldSchema> partitionKeys, 9: map<string, string> parameters,
-  10: string viewOriginalText, 11: string viewExpandedText, 12: string tableType, 14: bool temporary,
-  15: bool rewriteEnabled, 17: string catName, 18: i32 ownerType
+  10: string viewOriginalText, 11: string viewExpandedText, 12: string tableType, 14: optional bool temporary,
+  15: optional bool rewriteEnabled, 17: optional string catName, 18: optional i32 ownerType
 }
 struct Partition {
   1: list<string> values, 2: string dbName, 3: string tableName, 4: i32 createTime, 5: i32 lastAccessTime,
-  6: StorageDescriptor sd, 7: map<string, string> parameters, 9: string catName
+  6: StorageDescriptor sd, 7: map<string, string> parameters, 9: optional string catName
 }
 struct TableMeta { 1: required string dbName, 2: required string tableName, 3: required string tableType, 4: string comments }
 
