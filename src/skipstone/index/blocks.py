@@ -19,7 +19,7 @@ from skipstone.index.entry_facts import LiveEntries
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
-BLOCK_FILES: Final = 1024
+BLOCK_FILES: Final = 256
 Ints = npt.NDArray[np.int64]
 
 

@@ -83,7 +83,7 @@ def find_sidecar(storage: Storage, directory: str, manifest: ManifestFile, notes
         return known  # type: ignore[no-any-return]
     sidecar = _quietly(lambda: open_sidecar(storage, path, manifest), notes)
     if sidecar is not None:
-        opened.keep(storage, path, sidecar, 4 * len(sidecar.footer))
+        opened.keep(storage, path, sidecar, sidecar.size_in_memory)
     return sidecar
 
 

@@ -1,8 +1,8 @@
 """Sidecars written: the live entries of one manifest as Parquet, one row group a block, one column a fact.
 
 A column with one value in every row is told in the header instead. Row-group statistics are left out: the zones are in
-the roll-up, and footers are parsed faster without them. The header holds where each column chunk lies and its checksum,
-and the footer is sealed, so a reader trusts exactly the bytes it uses.
+the roll-up. The footer ends with a header, then where each column chunk lies and its checksum, each behind a mark: a
+reader finds them without parsing the rest. They are sealed, so it trusts exactly the bytes it uses.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import io
 import zlib
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -21,24 +22,30 @@ import pyarrow.parquet
 from skipstone.index.blocks import Blocks
 from skipstone.index.entry_facts import ENTRY, FACT_KINDS, FILE_COLUMNS, ROW_OFFSET, LiveEntries
 from skipstone.index.identity import Identity
+from skipstone.index.parquet_parts import PHYSICAL_TYPES, Leaf, column_elements
 from skipstone.index.seals import OPEN_SEAL, seal
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
 pq: Any = pyarrow.parquet
 
-VERSION: Final = 1
+VERSION: Final = 2
 HEADER_KEY: Final = b"skipstone.sidecar"
 CHUNKS_KEY: Final = b"skipstone.chunks"
 SEAL_KEY: Final = b"skipstone.seal"
 CHUNK_TYPE: Final = np.dtype([("offset", "<u4"), ("length", "<u4"), ("checksum", "<u4")])
-_CODEC: Final = "lz4"
-_MARK: Final = b"skipstone-chunks:"
+_HEADER_MARK: Final = b"skipstone-header:"
+_CHUNKS_MARK: Final = b"skipstone-chunks:"
+_SIZE_DIGITS: Final = 8  # of the header, behind its mark
+WRITING: Final = {"compression": "lz4", "use_dictionary": False, "write_statistics": False, "store_schema": False}
 _TAIL_BYTES: Final = 8  # the footer's length and the magic number end a Parquet file
 
 
 class Header(msgspec.Struct, kw_only=True, frozen=True):
-    """What a sidecar says about itself. `constants` are columns of one value, `leaves` the stored ones in order."""
+    """What a sidecar says about itself. `constants` are columns of one value, `leaves` the stored ones in order.
+
+    `list_values` has, for a column of lists, how many values each block holds; others have one a file.
+    """
 
     version: int
     identity: Identity
@@ -46,8 +53,9 @@ class Header(msgspec.Struct, kw_only=True, frozen=True):
     other_ids: tuple[int, ...]
     partition_ids: tuple[int, ...]
     constants: dict[str, Any]
-    leaves: tuple[str, ...]
+    leaves: tuple[Leaf, ...]
     block_files: tuple[int, ...]
+    list_values: dict[str, tuple[int, ...]]
 
 
 def write_sidecar(entries: LiveEntries, blocks: Blocks, identity: Identity) -> bytes:
@@ -67,8 +75,11 @@ def write_sidecar(entries: LiveEntries, blocks: Blocks, identity: Identity) -> b
         other_ids=entries.other_ids,
         partition_ids=tuple(f.id for f in entries.partition_type.fields),
         constants=constants,
-        leaves=tuple(table.column_names),
+        leaves=leaves_of(table.schema.remove_metadata()),
         block_files=tuple(sizes.tolist()),
+        list_values={
+            n: _values_stored(column, blocks.starts) for n, column in stored.items() if pa.types.is_list(column.type)
+        },
     )
     return _sealed(_parquet(table, blocks.starts, sizes, header), len(sizes), table.num_columns)
 
@@ -107,22 +118,43 @@ def _only_value(column: Any) -> tuple[Any] | None:
     return (first.as_py(),) if pc.all(pc.equal(column, first)).as_py() else None
 
 
+@lru_cache(maxsize=64)
+def leaves_of(schema: Any) -> tuple[Leaf, ...]:
+    """The columns of a schema, as a file of it describes them."""
+    sink = io.BytesIO()
+    pq.ParquetWriter(sink, schema, **WRITING).close()
+    data = sink.getvalue()
+    elements = column_elements(data[_footer_start(data) : -_TAIL_BYTES])
+    stored = pq.read_metadata(pa.BufferReader(data)).schema
+    columns = [stored.column(place) for place in range(len(schema.names))]
+    return tuple(
+        Leaf(
+            name=name,
+            path=tuple(column.path.split(".")) if count > 1 else (column.path,),
+            physical_type=PHYSICAL_TYPES.index(column.physical_type),
+            elements=written,
+            num_elements=count,
+        )
+        for name, column, (written, count) in zip(schema.names, columns, elements, strict=True)
+    )
+
+
+def _values_stored(column: Any, starts: Any) -> tuple[int, ...]:
+    """How many values of a list column Parquet stores in each block: an empty list and a null take one."""
+    lengths = np.maximum(pc.list_value_length(column).fill_null(0).to_numpy(), 1)
+    return tuple(np.add.reduceat(lengths, starts).tolist())
+
+
 def _parquet(table: Any, starts: Any, sizes: Any, header: Header) -> bytearray:
     open_chunks = base64.b64encode(bytes(len(sizes) * table.num_columns * CHUNK_TYPE.itemsize))
+    encoded = msgspec.json.encode(header)
     metadata = {
-        HEADER_KEY: msgspec.json.encode(header),
-        CHUNKS_KEY: _MARK + open_chunks,
+        HEADER_KEY: _HEADER_MARK + f"{len(encoded):0{_SIZE_DIGITS}d}".encode() + encoded,
+        CHUNKS_KEY: _CHUNKS_MARK + open_chunks,
         SEAL_KEY: OPEN_SEAL.encode(),
     }
     sink = io.BytesIO()
-    with pq.ParquetWriter(
-        sink,
-        table.schema.remove_metadata(),
-        compression=_CODEC,
-        use_dictionary=False,
-        write_statistics=False,
-        store_schema=False,
-    ) as writer:
+    with pq.ParquetWriter(sink, table.schema.remove_metadata(), **WRITING) as writer:
         writer.add_key_value_metadata(metadata)
         for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
             writer.write_table(table.slice(start, size), row_group_size=max(size, 1))
@@ -139,22 +171,44 @@ def _sealed(data: bytearray, num_blocks: int, num_leaves: int) -> bytes:
             column = group.column(leaf)
             offset, length = column.data_page_offset, column.total_compressed_size
             chunks[block, leaf] = (offset, length, zlib.crc32(view[offset : offset + length]))
-    footer = footer_start(data)
-    at = data.index(_MARK, footer) + len(_MARK)
+    footer = _footer_start(data)
+    at = _chunks_place(data, footer)
     encoded = base64.b64encode(chunks.tobytes())
     data[at : at + len(encoded)] = encoded
-    seal(data, footer)
+    seal(data, data.index(_HEADER_MARK, footer))
     return bytes(data)
 
 
-def footer_start(data: bytes | bytearray | memoryview) -> int:
+def _footer_start(data: bytes | bytearray) -> int:
     size = int.from_bytes(data[-_TAIL_BYTES:-4], "little")
     return max(0, len(data) - _TAIL_BYTES - size)
 
 
-def parse_chunks(text: bytes, num_blocks: int, num_leaves: int) -> Any:
-    raw = base64.b64decode(text.removeprefix(_MARK))
-    return np.frombuffer(raw, CHUNK_TYPE).reshape(num_blocks, num_leaves)
+def directory_start(tail: bytes) -> int | None:
+    """Where, in the last bytes of a sidecar, the part begins that a reader needs; None if it begins before them."""
+    start = tail.rfind(_HEADER_MARK, 0, max(0, tail.rfind(_CHUNKS_MARK)))
+    return None if start < 0 else start
+
+
+def parse_directory(directory: bytes) -> tuple[Header, Any]:
+    """The header, and an array of chunks: a row for each block, a column for each leaf."""
+    start, end = _header_place(directory, 0)
+    header = msgspec.json.decode(directory[start:end], type=Header)
+    start = _chunks_place(directory, 0)
+    shape = len(header.block_files), len(header.leaves)
+    size = -(-shape[0] * shape[1] * CHUNK_TYPE.itemsize // 3) * 4  # in base64
+    return header, np.frombuffer(base64.b64decode(directory[start : start + size]), CHUNK_TYPE).reshape(shape)
+
+
+def _header_place(data: bytes | bytearray, footer: int) -> tuple[int, int]:
+    at = data.index(_HEADER_MARK, footer) + len(_HEADER_MARK)
+    start = at + _SIZE_DIGITS
+    return start, start + int(data[at:start])
+
+
+def _chunks_place(data: bytes | bytearray, footer: int) -> int:
+    # Paths in the header may hold anything, even the mark.
+    return data.index(_CHUNKS_MARK, _header_place(data, footer)[1]) + len(_CHUNKS_MARK)
 
 
 def _one(column: Any) -> Any:

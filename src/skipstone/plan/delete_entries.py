@@ -22,7 +22,8 @@ from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import DELETE_COLUMNS, empty_entries, read_live_entries
-from skipstone.plan.indexed import Question, read_entries
+from skipstone.plan.indexed import read_entries
+from skipstone.plan.question import Question
 from skipstone.plan.remapped import without_remapped
 from skipstone.plan.snapshot_manifests import prune_manifests, spec_of
 from skipstone.predicate.float_order import FloatOrder

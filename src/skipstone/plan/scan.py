@@ -32,9 +32,10 @@ from skipstone.plan.entries import (
     unified_type,
 )
 from skipstone.plan.index_zones import with_index
-from skipstone.plan.indexed import IndexedEntries, Question, count_rows, read_entries
+from skipstone.plan.indexed import IndexedEntries, count_rows, read_entries
 from skipstone.plan.levels import LevelReport, as_text
 from skipstone.plan.live_rows import UNKNOWN_ROWS, live_rows
+from skipstone.plan.question import Question
 from skipstone.plan.remapped import remapped_ids, without_remapped
 from skipstone.plan.snapshot_manifests import manifests_of, prune_manifests, recent_manifests_of
 from skipstone.predicate.float_order import FloatOrder

@@ -179,7 +179,9 @@ def test_columns_in_memory_are_not_taken_for_those_of_a_sidecar_made_anew(tmp_pa
         table.append(rows(first))
     predicate = "id < 12"
     assert_same_plan(table, predicate)
-    columns = {key: value for key, value in opened._kept.items() if "?" in key[1] and "file_path" not in key[1]}
+    columns = {
+        key: value for key, value in opened._kept.items() if isinstance(key[1], tuple) and "file_path" not in key[1][0]
+    }
     table.sort_by("id DESC")
     table.index.tighten()
     # As in another process: the files are opened anew, some columns of the old ones are still there.

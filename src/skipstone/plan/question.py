@@ -1,0 +1,28 @@
+"""What is planned: a predicate on a snapshot, and what of its entries is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from skipstone.metadata.schema import Schema
+from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.plan.entries import FILE_COLUMNS
+from skipstone.predicate.float_order import FloatOrder
+from skipstone.predicate.nodes import Predicate
+from skipstone.storage.protocol import Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """`metrics` are the columns whose metrics matter, `columns` those of the entries."""
+
+    metadata: TableMetadata
+    storage: Storage
+    snapshot: Snapshot
+    schema: Schema
+    predicate: Predicate
+    float_order: FloatOrder
+    metrics: Collection[int]
+    columns: tuple[str, ...] = FILE_COLUMNS

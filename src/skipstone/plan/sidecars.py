@@ -1,0 +1,150 @@
+"""Entries that may match, out of sidecars: facts first, then one judgement, then the files that are left.
+
+Law: what a sidecar gives is what its manifest would give; one that cannot be used is left to its manifest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow
+
+from skipstone.errors import SkipstoneError
+from skipstone.index.loading import find_sidecar
+from skipstone.index.sidecar_entries import Source, Wish
+from skipstone.index.sidecar_group import SidecarGroup, Spread, groups_of
+from skipstone.metadata.manifests.manifest import ManifestFile
+from skipstone.metadata.manifests.manifest_metrics import metric_type
+from skipstone.plan.entries import in_parallel, known_metrics, schema_for, unified_type, unify_partition
+from skipstone.plan.index_zones import Blocks
+from skipstone.plan.question import Question
+from skipstone.plan.remapped import remapped_ids
+from skipstone.plan.snapshot_manifests import partition_type_of, spec_of
+from skipstone.predicate.nodes import TRUE
+from skipstone.zones.arrow import unpacked
+from skipstone.zones.build.manifests import from_manifest_table
+from skipstone.zones.build.partitions import from_partitions
+from skipstone.zones.judge import prove
+from skipstone.zones.levels import prove_partitions
+
+pa: Any = pyarrow
+
+Mask = npt.NDArray[np.bool_]
+# A manifest by its place among those that are planned, and what zones left of it.
+Turn = tuple[int, ManifestFile, Blocks | None]
+
+_FEW_SIDECARS: Final = 2
+_NEAR: Final = ("/", "file:")
+_FAR_THREADS: Final = 8
+
+
+def read_sidecars(
+    turns: Sequence[Turn], question: Question, directory: str, notes: list[str]
+) -> tuple[list[Any], set[int]]:
+    """Entries that may match, and the places of the manifests that need not be read for them."""
+    tables: list[Any] = []
+    done: set[int] = set()
+    for spec_id in dict.fromkeys(m.partition_spec_id for _, m, _ in turns):
+        of_spec = [turn for turn in turns if turn[1].partition_spec_id == spec_id]
+        wish = _wish(of_spec[0][1], question)
+        sources = [] if wish is None else _opened(of_spec, wish, question, directory, notes)
+        for table, places in _read(sources, wish, question, directory, notes) if wish is not None else ():
+            done |= places
+            if table is not None and table.num_rows:
+                tables.append(_placed(table, of_spec[0][1], question))
+    return tables, done
+
+
+def _wish(manifest: ManifestFile, question: Question) -> Wish | None:
+    metadata = question.metadata
+    known = known_metrics(metadata, question.metrics)
+    typed = schema_for(metadata, known)
+    if any(typed.find(i) is None for i in known):
+        return None  # no one schema types them all; each manifest's own does
+    return Wish(
+        columns=question.columns,
+        metrics={i: metric_type(i, (typed,), manifest.manifest_path) for i in known},
+        partition_type=partition_type_of(spec_of(manifest, metadata), metadata),
+    )
+
+
+def _opened(turns: Sequence[Turn], wish: Wish, question: Question, directory: str, notes: list[str]) -> list[Source]:
+    """The sidecars that are there, can be trusted and cover what is asked for."""
+
+    def open_(turn: Turn) -> Source | None:
+        place, manifest, blocks = turn
+        sidecar = find_sidecar(question.storage, directory, manifest, notes)
+        if sidecar is None:
+            return None
+        if not wish.is_covered_by(sidecar):
+            notes.append(f"Cannot use {sidecar.path}: it does not cover all columns of the filter.")
+            return None
+        every = blocks is None or blocks.is_all
+        numbers = range(len(sidecar.header.block_files)) if blocks is None or every else blocks.numbers
+        return Source(place=place, manifest=manifest, sidecar=sidecar, blocks=numbers)
+
+    return [source for source in in_parallel(open_, turns, _threads(directory, len(turns))) if source is not None]
+
+
+def _threads(directory: str, num_sidecars: int) -> int:
+    """Several where there is storage to wait for: else small reads get in each other's way."""
+    return 1 if num_sidecars <= _FEW_SIDECARS or directory.startswith(_NEAR) else _FAR_THREADS
+
+
+def _read(
+    sources: Sequence[Source], wish: Wish, question: Question, directory: str, notes: list[str]
+) -> list[tuple[Any | None, set[int]]]:
+    """For each group that can be read as one its entries, and which places they are all of."""
+    threads = _threads(directory, len(sources))
+
+    def spread(work: Callable[[Source], Any], of: Sequence[Source]) -> list[Any]:
+        return in_parallel(work, of, threads)
+
+    def attempt(group: SidecarGroup) -> tuple[Any | None, set[int]]:
+        try:
+            table = group.all_entries() if question.predicate == TRUE else _chosen(group, wish, question)
+        except (SkipstoneError, OSError, pa.ArrowException) as error:
+            notes.append(str(error))
+            return None, set()
+        notes.extend(group.failed.values())
+        return table, group.places
+
+    if question.predicate == TRUE:
+        # Much to decode, each on its own.
+        alone: Spread = lambda work, of: [work(source) for source in of]  # noqa: E731
+        every = [SidecarGroup([source], question.storage, wish, alone) for source in sources]
+        return in_parallel(attempt, every, 1 if len(every) <= _FEW_SIDECARS else None)
+    return [attempt(SidecarGroup(g, question.storage, wish, spread)) for g in groups_of(sources, wish)]
+
+
+def _chosen(group: SidecarGroup, wish: Wish, question: Question) -> Any | None:
+    facts = group.facts()
+    return None if facts is None else group.entries(_may_match(facts, group.spec_id, wish, question))
+
+
+def _may_match(facts: Any, spec_id: int, wish: Wish, question: Question) -> Mask:
+    metrics = from_manifest_table(facts, question.schema)
+    for field_id in remapped_ids(question.metadata):
+        metrics = metrics.forget(field_id)
+    none = unpacked(prove(question.predicate, metrics, question.float_order).none)
+    spec = question.metadata.spec(spec_id)
+    if not spec.is_unpartitioned:
+        tuples = from_partitions(facts.column("partition"), wish.partition_type)
+        proofs = prove_partitions(question.predicate, spec, question.schema, tuples, question.float_order)
+        none = none | unpacked(proofs.none)
+    return ~none
+
+
+def _placed(table: Any, manifest: ManifestFile, question: Question) -> Any:
+    """Entries with their partition in the table's unified type, and their spec."""
+    spec = spec_of(manifest, question.metadata)
+    tuples = unify_partition(
+        table.column("partition"), partition_type_of(spec, question.metadata), unified_type(question.metadata)
+    )
+    spec_ids = pa.repeat(pa.scalar(spec.spec_id, pa.int32()), table.num_rows)
+    place = table.schema.get_field_index("partition")
+    table = table.set_column(place, "partition", tuples)
+    return table.add_column(table.schema.get_field_index("manifest"), "spec_id", spec_ids)
