@@ -59,8 +59,7 @@ def file_frame(
     statistics: Published | None = None,
 ) -> DataFrame:
     """The files' rows under `schema`. `sizes` must be true: Spark does not look beyond them."""
-    total = int(pc.sum(sizes).as_py() or 0)
-    reader = _reading_session(spark, split_bytes(total, len(uris), cores=cores_of(spark)))
+    reader = _reading_session(spark, split_bytes(sizes.to_pylist(), cores=cores_of(spark)))
     with _log(uris, sizes, ordinals) as directory:
         java_frame = (
             reader.read()

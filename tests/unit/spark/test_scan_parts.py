@@ -6,6 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from skipstone.errors import InvalidInput, Unsupported
 from skipstone.metadata.schema import Schema
@@ -27,7 +29,7 @@ from skipstone.spark.filters import Untranslatable, to_spark_filter
 from skipstone.spark.literals import literal_sql
 from skipstone.spark.paths import hadoop_uris
 from skipstone.spark.scan_names import generated, name_owners, scan_name
-from skipstone.spark.splits import split_bytes
+from skipstone.spark.splits import OPEN_COST_BYTES, split_bytes
 from skipstone.spark.types import from_spark_type, to_spark_struct, to_spark_type
 from skipstone.storage.local import LocalStorage
 from skipstone.storage.moved import MovedStorage
@@ -80,9 +82,38 @@ def test_a_column_keeps_its_name_only_if_a_pushed_filter_can_find_no_other() -> 
 
 
 def test_pieces_are_sized_to_rounds_of_the_cores() -> None:
-    assert 127 << 20 < split_bytes(1 << 40, 10_000, cores=2) <= 128 << 20
-    assert split_bytes(1 << 20, 1, cores=64) == 8 << 20
-    assert split_bytes(800 << 20, 8, cores=4) == (808 << 20) // 16
+    assert 127 << 20 < split_bytes([100 << 20] * 10_000, cores=2) <= 128 << 20
+    assert split_bytes([1 << 20], cores=64) == split_bytes([], cores=2) == 8 << 20
+    assert split_bytes([25 << 20] * 8, cores=2) == 52 << 20
+
+
+@settings(max_examples=50)
+@given(sizes=st.lists(st.integers(1, 200 << 20), max_size=30), cores=st.integers(1, 8))
+def test_no_other_number_of_rounds_ends_much_sooner(sizes: list[int], cores: int) -> None:
+    chosen = _busiest(sizes, split_bytes(sizes, cores=cores), cores)
+    work = sum(sizes) + len(sizes) * OPEN_COST_BYTES
+    # Others may end sooner by what opening files, starting tasks and waiting for the slowest core is reckoned to cost.
+    reckoned = 2 * len(sizes) * OPEN_COST_BYTES + (9 << 20) + (13 << 20)
+    for tasks in (cores, 2 * cores, 4 * cores):
+        other = _busiest(sizes, max(8 << 20, min(128 << 20, -(-work // tasks))), cores)
+        assert chosen <= other + reckoned
+
+
+def _busiest(sizes: list[int], most: int, cores: int) -> int:
+    """The bytes of the core with most of them, packed as Spark's own FilePartition does."""
+    pieces = sorted((min(most, size - at) for size in sizes for at in range(0, size, most)), reverse=True)
+    tasks = [0]
+    taken = 0
+    for piece in pieces:
+        if taken and taken + piece > most:
+            tasks.append(0)
+            taken = 0
+        tasks[-1] += piece
+        taken += piece + OPEN_COST_BYTES
+    loads = [0] * cores
+    for task in tasks:
+        loads[loads.index(min(loads))] += task
+    return max(loads)
 
 
 @pytest.mark.parametrize(
