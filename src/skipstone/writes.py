@@ -208,8 +208,10 @@ class Writes(Timeline):
     def _write_spark(self, frame: Any, *, merge_schema: bool) -> tuple[Any, Schema]:
         host = spark_host(f"write a Spark DataFrame to {self.name}")
         if merge_schema:
+            now = self.metadata
+            wider = host.schema_to_merge(frame, now.current_schema, format_version=now.format_version)
             with self.update_schema() as update:
-                update.union_by_name(host.schema_of_frame(frame, format_version=self.metadata.format_version))
+                update.union_by_name(wider)
         metadata = self.metadata
         files = host.write_frame(frame, metadata=metadata, storage=self.storage, name=self.name)
         return files, metadata.current_schema

@@ -220,6 +220,7 @@ def test_other_formats_are_written_in_tasks(catalog: Any, spark: Any, file_forma
 
 def test_overwrites_branches_and_transactions(catalog: Any, spark: Any) -> None:
     table = catalog.create_table("db.orders", ORDERS, partition_by=["state"])
+    declared = table.schema
     table.append(spark.createDataFrame([(1, "CA", 1.0), (2, "NY", 2.0)], FRAME))
     table.overwrite(spark.createDataFrame([(3, "NY", 3.0)], FRAME), mode="dynamic")
     assert rows_of(table) == [(1, "CA", 1.0), (3, "NY", 3.0)]
@@ -234,6 +235,12 @@ def test_overwrites_branches_and_transactions(catalog: Any, spark: Any) -> None:
     assert rows_of(table) == [(4, "CA", 4.0), (6, "TX", 6.0)]
     table.append(spark.sql("SELECT 7L id, 'WA' state, 7D price, 'new' more"), merge_schema=True)
     assert (7, "WA", 7.0, "new") in rows_of(table)
+    table.append(spark.sql("SELECT 8L ID, 'WA' State, 8D price, 'newer' MORE"), merge_schema=True)
+    assert (8, "WA", 8.0, "newer") in rows_of(table)
+    assert [(f.name, f.required) for f in table.schema.fields] == [
+        *((f.name, f.required) for f in declared.fields),
+        ("more", False),
+    ]
 
 
 def test_a_schema_that_changed_meanwhile_is_one_clear_error(catalog: Any, spark: Any) -> None:

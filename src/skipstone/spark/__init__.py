@@ -14,6 +14,7 @@ from skipstone.spark.changes import read_changes
 from skipstone.spark.equality_conversion import deleted_rows_finder
 from skipstone.spark.frames_in import schema_of_frame
 from skipstone.spark.index_job import index_in_tasks
+from skipstone.spark.merging import schema_to_merge
 from skipstone.spark.scan import read_scan
 from skipstone.spark.session import active, prepared, session
 from skipstone.spark.upserts import last_of_each_key, upsert_frame_by_value
@@ -32,6 +33,7 @@ __all__ = [
     "read_changes",
     "read_scan",
     "schema_of_frame",
+    "schema_to_merge",
     "session",
     "upsert_frame_by_value",
     "write_frame",

@@ -32,7 +32,7 @@ def schema_of_frame(frame: Any, *, format_version: int) -> Schema:
     """The columns as a schema; new ids. All are optional: what Spark says about nulls is about these rows only."""
     ids = count(1)
     struct = from_spark_struct(frame.schema, lambda: next(ids))
-    schema = Schema(fields=_optional(struct).fields)
+    schema = Schema(fields=optional(struct).fields)
     schema.check_format_version(format_version)
     return schema
 
@@ -60,14 +60,14 @@ def apart(frame: Any, settings: dict[str, str]) -> Iterator[Any]:
     yield DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(java, plan), own)
 
 
-def _optional(type_: Any) -> Any:
+def optional(type_: Any) -> Any:
     """The type with nothing required in it."""
     match type_:
         case StructType(fields):
-            return StructType(tuple(replace(f, type=_optional(f.type), required=False) for f in fields))
+            return StructType(tuple(replace(f, type=optional(f.type), required=False) for f in fields))
         case ListType():
-            return replace(type_, element=_optional(type_.element), element_required=False)
+            return replace(type_, element=optional(type_.element), element_required=False)
         case MapType():
-            return replace(type_, value=_optional(type_.value), value_required=False)
+            return replace(type_, value=optional(type_.value), value_required=False)
         case _:
             return type_

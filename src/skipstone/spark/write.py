@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -29,6 +29,7 @@ from skipstone.spark.frames_in import apart
 from skipstone.spark.harvest import Harvest
 from skipstone.spark.harvest_jobs import harvest
 from skipstone.spark.layout import Layout, distributed, layout_of, with_keys
+from skipstone.spark.merging import CASE_SENSITIVE
 from skipstone.spark.native_write import CODECS, SCHEMES, bound_bytes_max, parquet_options, write_native
 from skipstone.spark.progress import progress
 from skipstone.spark.stored import has_lists_or_maps, is_native
@@ -41,8 +42,6 @@ from skipstone.write.metrics import plan_metrics
 from skipstone.write.metrics_modes import metrics_modes
 from skipstone.write.rows import lineage_fields
 from skipstone.write.settings import WriteSettings, data_settings
-
-_CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 
 
 def write_frame(
@@ -109,7 +108,7 @@ class _Job:
         self._with_lineage = with_lineage
         self._schema = metadata.current_schema
         self._struct = stored_struct(metadata, with_lineage=with_lineage)
-        self._is_case_sensitive = frame.sparkSession.conf.get(_CASE_SENSITIVE) == "true"
+        self._is_case_sensitive = frame.sparkSession.conf.get(CASE_SENSITIVE) == "true"
 
     def native(self) -> list[pa.Table]:
         """Files by Spark's writer, facts from their footers."""
