@@ -11,6 +11,8 @@ import typer
 import skipstone
 from skipstone.errors import SkipstoneError
 from skipstone.hosts import spark_host
+from skipstone.lake import Lake
+from skipstone.table import Table
 
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="The table, such as shop.orders.")]
 CatalogUri = Annotated[
@@ -36,9 +38,12 @@ def told_plainly() -> Iterator[None]:
         raise typer.Exit(2) from None
 
 
-def open_table(name: str, catalog: str, warehouse: str | None) -> Any:
-    lake = skipstone.catalog(catalog) if warehouse is None else skipstone.catalog(catalog, warehouse=warehouse)
-    return lake.load_table(name)
+def open_lake(catalog: str, warehouse: str | None) -> Lake:
+    return skipstone.catalog(catalog) if warehouse is None else skipstone.catalog(catalog, warehouse=warehouse)
+
+
+def open_table(name: str, catalog: str, warehouse: str | None) -> Table:
+    return open_lake(catalog, warehouse).load_table(name)
 
 
 def spark_at(master: str | None, what: str) -> Any:

@@ -1,0 +1,38 @@
+"""`skipstone sql`: one statement on Spark, over pruned scans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+import skipstone
+from skipstone.cli.options import CatalogUri, Warehouse, open_lake, spark_at, told_plainly
+
+
+def sql(
+    statement: Annotated[str, typer.Argument(help="One statement: SELECT, INSERT, MERGE, ALTER TABLE, EXPLAIN, …")],
+    catalog: CatalogUri,
+    warehouse: Warehouse = None,
+    spark: Annotated[str, typer.Option("--spark", metavar="MASTER", help="Where Spark runs.")] = "local[*]",
+    rows: Annotated[int, typer.Option(help="How many rows to show.", min=1)] = 100,
+) -> None:
+    """Run a statement on Spark; SELECT reads only what the table's statistics cannot rule out."""
+    with told_plainly(), _spark_told_plainly():
+        lake = open_lake(catalog, warehouse)
+        session = spark_at(spark, "run SQL")
+        skipstone.sql(session, statement, catalog=lake).show(rows, truncate=False)
+
+
+@contextmanager
+def _spark_told_plainly() -> Iterator[None]:
+    """Spark's word on a statement, such as an unknown column, without the plan it adds below."""
+    try:
+        yield
+    except Exception as error:
+        if not hasattr(error, "getCondition"):
+            raise
+        typer.echo(str(error).partition("\n")[0], err=True)
+        raise typer.Exit(2) from None
