@@ -13,6 +13,7 @@ import pytest
 from tests.conformance.test_golden_rows import ENCRYPTED, is_same
 from tests.support.golden import GoldenTable, golden_tables
 from tests.support.golden_scans import golden_metadata, golden_storage, meant, metadata_columns
+from tests.support.spark import interpreted
 from tests.support.spark_rows import exact_scan, spark_has, values_of
 
 from skipstone.errors import Unsupported
@@ -36,8 +37,13 @@ def row_sets(table: GoldenTable) -> list[dict[str, Any]]:
     return [r for r in every if r["label"] == "current"] or every[-1:]
 
 
+@pytest.fixture(scope="module")
+def spark(iceberg_java: SparkSession) -> SparkSession:
+    return interpreted(iceberg_java)
+
+
 @pytest.mark.parametrize("table", TABLES, ids=str)
-def test_rows_are_those_that_java_reads(table: GoldenTable, iceberg_java: SparkSession) -> None:
+def test_rows_are_those_that_java_reads(table: GoldenTable, spark: SparkSession) -> None:
     metadata = golden_metadata(table.name)
     seen = set()
     for row_set in row_sets(table):
@@ -52,7 +58,7 @@ def test_rows_are_those_that_java_reads(table: GoldenTable, iceberg_java: SparkS
         wanted = StructType((*compared, *(f for f in (FILE, POS) if f not in listed)))
         scan = exact_scan(metadata, golden_storage(), snapshot, schema, wanted)
         names = [f.name for f in wanted.fields]
-        rows = [dict(zip(names, row, strict=True)) for row in values_of(read_scan(scan, iceberg_java), wanted)]
+        rows = [dict(zip(names, row, strict=True)) for row in values_of(read_scan(scan, spark), wanted)]
         found = {(row["_file"].rpartition("/")[2], row["_pos"]): row for row in rows}
         assert len(found) == len(rows) == len(expected), row_set["label"]
         for row in expected:
