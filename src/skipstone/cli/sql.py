@@ -9,20 +9,23 @@ from typing import Annotated
 import typer
 
 import skipstone
-from skipstone.cli.options import CatalogUri, Warehouse, open_lake, spark_at, told_plainly
+from skipstone.cli.options import CatalogUri, Warehouse, open_lake, told_plainly
+from skipstone.hosts import spark_host
 
 
 def sql(
     statement: Annotated[str, typer.Argument(help="One statement: SELECT, INSERT, MERGE, ALTER TABLE, EXPLAIN, …")],
     catalog: CatalogUri,
     warehouse: Warehouse = None,
-    spark: Annotated[str, typer.Option("--spark", metavar="MASTER", help="Where Spark runs.")] = "local[*]",
+    spark: Annotated[
+        str | None, typer.Option("--spark", metavar="MASTER", help="Where Spark runs; all cores of this machine.")
+    ] = None,
     rows: Annotated[int, typer.Option(help="How many rows to show.", min=1)] = 100,
 ) -> None:
     """Run a statement on Spark; SELECT reads only what the table's statistics cannot rule out."""
     with told_plainly(), _spark_told_plainly():
         lake = open_lake(catalog, warehouse)
-        session = spark_at(spark, "run SQL")
+        session = spark_host("run SQL").session(spark)
         skipstone.sql(session, statement, catalog=lake).show(rows, truncate=False)
 
 
