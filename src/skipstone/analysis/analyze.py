@@ -166,14 +166,13 @@ def finish_analysis(work: AnalysisPlan, summaries: Sequence[FileSummary], *, now
     everything = sorted({*work.field_ids, *(work.previous.field_ids if work.previous else ())})
     files = KnownFiles(plan, known)
     merged = [m for i in everything if (m := files.merged(i)) is not None]
-    exact_rows = plan.count()
-    rows = exact_rows if exact_rows is not None else pc.sum(plan.files.column("record_count")).as_py() or 0
+    rows, is_exact = live_rows(plan, merged)
     record = AnalysisRecord(
         snapshot_id=work.snapshot.snapshot_id,
         analysed_at_ms=now_ms,
         field_ids=tuple(everything),
         row_count=rows,
-        row_count_is_exact=exact_rows is not None,
+        row_count_is_exact=is_exact,
         size_in_bytes=pc.sum(plan.files.column("file_size_in_bytes")).as_py() or 0,
         table="",
         summaries=() if work.previous is None else work.previous.summaries,
@@ -192,6 +191,16 @@ def finish_analysis(work: AnalysisPlan, summaries: Sequence[FileSummary], *, now
         files_read=len(summaries),
         files_known=len(work.plan) - len(summaries),
     )
+
+
+def live_rows(plan: ScanPlan, merged: Sequence[MergedColumn]) -> tuple[int, bool]:
+    """The rows that deletes have left, and whether that is exact: where metadata cannot tell, a scan may have seen."""
+    exact = plan.count()
+    if exact is None:
+        exact = next((m.summary.value_count for m in merged if not m.is_after_deletes), None)
+    if exact is not None:
+        return exact, True
+    return pc.sum(plan.files.column("record_count")).as_py() or 0, False
 
 
 def _sketches(work: AnalysisPlan, merged: Sequence[MergedColumn]) -> StatisticsFile | None:

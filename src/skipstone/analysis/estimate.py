@@ -1,11 +1,13 @@
 """How many rows a filter matches, without reading any: what planning proves, then what statistics make likely.
 
 Laws: the true number lies between `rows_low` and `rows_high` (at the confidence of the sketches), and never outside
-what the plan proves. Where metadata alone tells the number it is exact.
+what the plan proves. Rows that came since the statistics were made may all match or none of them, rows that went
+likewise. Where metadata alone tells the number it is exact.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +20,8 @@ from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.scan import ScanPlan, plan_scan
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import Predicate
-from skipstone.stats.column_statistics import ColumnStatistics, TableStatistics
+from skipstone.predicate.nodes import Predicate, field_ids
+from skipstone.stats.column_statistics import TableStatistics
 from skipstone.stats.labels import Accuracy
 from skipstone.stats.selectivity import selectivity
 from skipstone.storage.protocol import Storage
@@ -64,13 +66,39 @@ def estimate(
         rows = least if exact is None else exact
         return _estimate(rows, rows, rows, size, most, Accuracy.EXACT)
     known = table_statistics(metadata, storage, snapshot)
-    total = _rows_now(known)
     share = selectivity(predicate, known.columns, float_order)
-    added, removed = _changes(known)
-    low = max(least, int(share.low * total) - removed)
-    high = min(most, int(np.ceil(share.high * total)) + added)
+    seen = _seen(known, predicate)
+    since = known.freshness
+    low, high = least, most
+    if seen.gone is not None and since.rows_removed_since is not None:
+        low = max(least, math.floor(share.low * seen.rows) - seen.gone - since.rows_removed_since)
+    if since.rows_added_since is not None:
+        high = min(most, math.ceil(share.high * seen.rows) + since.rows_added_since)
     high = max(low, high)
-    return _estimate(min(max(round(share.share * total), low), high), low, high, size, most, Accuracy.ESTIMATE)
+    now = seen.live + (since.rows_added_since or 0) - (since.rows_removed_since or 0)
+    return _estimate(min(max(round(share.share * max(now, 0)), low), high), low, high, size, most, Accuracy.ESTIMATE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """The rows that statistics are about, how many of them live on, and at most how many do not; None for unknown."""
+
+    rows: int
+    live: int
+    gone: int | None
+
+
+def _seen(known: TableStatistics, predicate: Predicate) -> _Seen:
+    """The rows that the statistics of a predicate's columns were made of, when they were made."""
+    columns = [c for i in field_ids(predicate) if (c := known.columns.get(i)) is not None]
+    counts = {c.value_count.value for c in columns} or {known.row_count.value}
+    rows = max(counts)
+    if not any(c.is_after_deletes for c in columns):
+        # Columns that were read in full tell how many rows there are, even where metadata does not.
+        return _Seen(rows=rows, live=rows, gone=0 if len(counts) == 1 else None)
+    live = min(known.row_count.value, rows)
+    # Shares of different numbers of rows do not add up to a share of any.
+    return _Seen(rows=rows, live=live, gone=rows - live if known.row_count.is_exact and len(counts) == 1 else None)
 
 
 def _estimate(rows: int, low: int, high: int, size: int, rows_read: int, accuracy: Accuracy) -> Estimate:
@@ -94,19 +122,3 @@ def _proven(plan: ScanPlan) -> tuple[int, int, int]:
     every = plan.files.column("verdict").to_numpy() == Verdict.EVERY_ROW_MATCHES
     size = pc.sum(plan.files.column("file_size_in_bytes")).as_py() or 0
     return int(records[every & ~has_deletes].sum()), int(records.sum()), size
-
-
-def _rows_now(known: TableStatistics) -> int:
-    since = known.freshness
-    return max(known.row_count.value + since.rows_added_since - since.rows_removed_since, 0)
-
-
-def _changes(known: TableStatistics) -> tuple[int, int]:
-    """Rows that came, and rows that went, without any statistic having seen it."""
-    unseen = max((_after_deletes(c, known.row_count.value) for c in known.columns.values()), default=0)
-    since = known.freshness
-    return since.rows_added_since, since.rows_removed_since + unseen
-
-
-def _after_deletes(column: ColumnStatistics, rows: int) -> int:
-    return max(column.value_count.value - rows, 0) if column.is_after_deletes else 0

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow
 import pyarrow.compute
 
-from skipstone.analysis.analyze import KnownFiles
+from skipstone.analysis.analyze import KnownFiles, live_rows
 from skipstone.analysis.file_analysis import analysed_leaves
+from skipstone.analysis.freshness import freshness
 from skipstone.analysis.partition_groups import PartitionNaming, partitions_of, rows_by_name
 from skipstone.analysis.sketches import find_sketches
 from skipstone.analysis.store import AnalysisRecord, AnalysisStore
@@ -29,7 +30,7 @@ from skipstone.plan.entries import FILE_COLUMNS, read_live_entries
 from skipstone.plan.scan import plan_scan
 from skipstone.plan.snapshot_manifests import manifests_of
 from skipstone.predicate.nodes import TRUE, Predicate
-from skipstone.stats.column_statistics import ColumnStatistics, Freshness, TableStatistics, column_statistics
+from skipstone.stats.column_statistics import ColumnStatistics, TableStatistics, column_statistics
 from skipstone.stats.labels import Accuracy, Labelled
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.manifests import from_manifest_table
@@ -118,45 +119,18 @@ def _of_files(
 ) -> TableStatistics:
     chosen = pa.array(np.array(list(rows), np.int64))
     part = replace(files.plan, files=files.plan.files.take(chosen))
-    exact = part.count()
-    columns: dict[int, ColumnStatistics] = {}
-    for field_id in record.field_ids:
-        merged = files.merged(field_id, rows)
-        if merged is not None:
-            name = metadata.current_schema.name_of(field_id)
-            columns[field_id] = column_statistics(name, merged.summary, is_after_deletes=merged.is_after_deletes)
-    total = pc.sum(part.files.column("record_count")).as_py() or 0
+    merged = [m for i in record.field_ids if (m := files.merged(i, rows)) is not None]
+    names = {m.summary.field_id: metadata.current_schema.name_of(m.summary.field_id) for m in merged}
+    count, is_exact = live_rows(part, merged)
     return TableStatistics(
         freshness=freshness(metadata, snapshot, record.snapshot_id, record.analysed_at_ms),
-        row_count=Labelled(total, Accuracy.BOUND) if exact is None else Labelled(exact),
+        row_count=Labelled(count, Accuracy.EXACT if is_exact else Accuracy.BOUND),
         size_in_bytes=pc.sum(part.files.column("file_size_in_bytes")).as_py() or 0,
-        columns=columns,
+        columns={
+            field_id: column_statistics(name, m.summary, is_after_deletes=m.is_after_deletes)
+            for (field_id, name), m in zip(names.items(), merged)
+        },
     )
-
-
-def freshness(metadata: TableMetadata, snapshot: Snapshot, analysed_id: int, analysed_at_ms: int) -> Freshness:
-    """What snapshots after the analysed one, up to this one, have done."""
-    since = added = removed = 0
-    at: Snapshot | None = snapshot
-    while at is not None and at.snapshot_id != analysed_id:
-        since += 1
-        added += _summed(at, "added-records")
-        removed += _summed(at, "deleted-records") + _summed(at, "added-position-deletes")
-        parent = at.parent_snapshot_id
-        at = None if parent is None else metadata.snapshots_by_id.get(parent)
-    return Freshness(
-        snapshot_id=analysed_id,
-        analysed_at_ms=analysed_at_ms,
-        current_snapshot_id=metadata.current_snapshot_id,
-        snapshots_since=since,
-        rows_added_since=added,
-        rows_removed_since=removed,
-    )
-
-
-def _summed(snapshot: Snapshot, key: str) -> int:
-    text = (snapshot.summary or {}).get(key, "0")
-    return int(text) if text.isdecimal() else 0
 
 
 def _names(schema: Schema) -> dict[int, tuple[PrimitiveType, str]]:
@@ -206,6 +180,10 @@ def _from_facts(
 ) -> ColumnStatistics:
     label = Accuracy.BOUND if has_deletes else Accuracy.EXACT
     nulls = _count(facts.null_count)
+    if schema.parents_by_id.get(field.id) is not None:
+        # Writers differ on whether a row without the struct has a null in it, not on the values that are there.
+        values = _count(facts.value_count)
+        nulls = None if nulls is None or values is None else total - (values - nulls)
     nans = _count(facts.nan_count)
     lower, upper = (_bound(field, bound) for bound in (facts.lower, facts.upper))
     return ColumnStatistics(

@@ -86,8 +86,10 @@ def fresh_statistics(plan: ScanPlan, scan: Scan) -> TableStatistics | None:
     found = analysed_statistics(plan.metadata, scan.storage, plan.snapshot)
     if found is None:
         return None
-    changed = found.freshness.rows_added_since + found.freshness.rows_removed_since
-    return found if changed <= _STALE_SHARE * found.row_count.value else None
+    added, removed = found.freshness.rows_added_since, found.freshness.rows_removed_since
+    if added is None or removed is None:
+        return None
+    return found if added + removed <= _STALE_SHARE * found.row_count.value else None
 
 
 def published(

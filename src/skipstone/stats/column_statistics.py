@@ -69,14 +69,17 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """Which snapshot was analysed, when, and what has happened to the table since."""
+    """Which snapshot was analysed, when, and what has happened to the table since.
+
+    Rows are at most so many; None where the snapshots do not tell.
+    """
 
     snapshot_id: int
     analysed_at_ms: int
     current_snapshot_id: int | None
     snapshots_since: int
-    rows_added_since: int
-    rows_removed_since: int
+    rows_added_since: int | None
+    rows_removed_since: int | None
 
     @property
     def is_current(self) -> bool:

@@ -7,6 +7,7 @@ are scaled up and only near the truth.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -103,3 +104,8 @@ def merge_heavy(parts: Iterable[HeavyValues]) -> HeavyValues:
 def has_heavy_values(type_: PrimitiveType) -> bool:
     """Booleans are counted exactly elsewhere."""
     return not isinstance(type_, BooleanType)
+
+
+def sampling_slack(count: int) -> float:
+    """Three standard deviations of a count that was scaled up from a sample."""
+    return 3 * math.sqrt(count * SAMPLE_STRIDE) + SAMPLE_STRIDE

@@ -12,11 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import reduce
 from typing import TypeAlias
 
-from skipstone.metadata.types import DecimalType, DoubleType, FloatType, PrimitiveType, Value
+from skipstone.metadata.types import DoubleType, FloatType, Value
 from skipstone.metadata.values import parse_value
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import (
@@ -26,23 +25,24 @@ from skipstone.predicate.nodes import (
     Column,
     Compare,
     In,
+    IsNan,
+    IsNull,
     NotIn,
+    NotNan,
+    NotNull,
     Op,
     Or,
     Predicate,
-    StartsWith,
     Unknown,
     leaves,
 )
 from skipstone.predicate.one_term import joined_by_term, matches_value, only_term
 from skipstone.stats.column_statistics import ColumnStatistics
-from skipstone.stats.heavy_values import SAMPLE_STRIDE
+from skipstone.stats.heavy_values import sampling_slack
+from skipstone.stats.labels import Labelled
+from skipstone.stats.points import quantile_points, tried
 from skipstone.stats.quantiles import RANK_ERROR
-
-_POINTS = 512
-# Without anything to go by: the share that a range, and that a pattern, is taken to match.
-_RANGE_SHARE = 1 / 3
-_PATTERN_SHARE = 0.05
+from skipstone.stats.text_share import PATTERN_SHARE, RANGE_SHARE, of_text
 
 _Count: TypeAlias = tuple[float, float, float]  # at least, about, at most
 
@@ -61,7 +61,7 @@ class Share:
         return Share(low, min(max(share, low), high), high)
 
 
-NOTHING_KNOWN = Share(0.0, _RANGE_SHARE, 1.0)
+NOTHING_KNOWN = Share(0.0, RANGE_SHARE, 1.0)
 
 
 def selectivity(
@@ -96,13 +96,32 @@ def _of_column(predicate: Predicate, column: ColumnStatistics, float_order: Floa
     total = column.value_count.value
     if not total:
         return Share(0.0, 0.0, 0.0)
-    nulls = column.null_count.value
-    nans = 0 if column.nan_count is None else column.nan_count.value
-    known = nulls * matches_value(predicate, None, float_order)
-    if nans and matches_value(predicate, math.nan, float_order):
-        known += nans
-    low, share, high = _ordinary(predicate, column, max(total - nulls - nans, 0), float_order)
-    return Share.of((known + low) / total, (known + share) / total, (known + high) / total)
+    nulls = _between(column.null_count, column, total)
+    nans = _nans(column, total - nulls[0])
+    sure, possible = 0, 0
+    for value, (least, most) in ((None, nulls), (math.nan, nans)):
+        if most and matches_value(predicate, value, float_order):
+            sure, possible = sure + least, possible + most
+    fewest, most_ordinary = max(total - nulls[1] - nans[1], 0), total - nulls[0] - nans[0]
+    low, _, _ = _ordinary(predicate, column, fewest, float_order)
+    _, share, high = _ordinary(predicate, column, most_ordinary, float_order)
+    return Share.of((sure + low) / total, (sure + share) / total, (possible + high) / total)
+
+
+def _between(count: Labelled[int], column: ColumnStatistics, total: int) -> tuple[int, int]:
+    """From where to where a count lies, among the rows that were seen.
+
+    After deletes a count is a bound of what is left, but it was exact of what was seen; as many as there are rows is
+    also how a count is told that nobody knows.
+    """
+    is_exact = count.is_exact or (column.is_after_deletes and count.value < total)
+    return count.value if is_exact else 0, min(count.value, total)
+
+
+def _nans(column: ColumnStatistics, rest: int) -> tuple[int, int]:
+    if not isinstance(column.type, FloatType | DoubleType):
+        return 0, 0
+    return (0, rest) if column.nan_count is None else _between(column.nan_count, column, rest)
 
 
 def _ordinary(predicate: Predicate, column: ColumnStatistics, count: int, float_order: FloatOrder) -> _Count:
@@ -111,16 +130,48 @@ def _ordinary(predicate: Predicate, column: ColumnStatistics, count: int, float_
         found = column.true_count.value * matches_value(predicate, True, float_order)
         found += column.false_count.value * matches_value(predicate, False, float_order)
         return found, found, found
-    heavy = {} if column.heavy is None else {parse_value(column.type, v): n for v, n in column.heavy.counts.items()}
+    if all(isinstance(leaf, IsNull | NotNull | IsNan | NotNan) for leaf in leaves(predicate)):
+        found = count * matches_value(predicate, _ANY_ORDINARY, float_order)
+        return found, found, found
+    heavy = _heavy(column)
     if all(isinstance(leaf, In | NotIn) or _is_equality(leaf) for leaf in leaves(predicate)):
         return _of_listed(predicate, column, heavy, count, float_order)
-    points = _points(column)
+    points = quantile_points(column)
     if points:
-        about = sum(matches_value(predicate, v, float_order) for v in points) / len(points) * count
+        least, most = tried(predicate, points, column.type, float_order)
         # Each end of a range may be off by the error of a rank and by one point.
-        slack = 2 * (RANK_ERROR * count + count / len(points))
-        return about - slack, about, about + slack
-    return _of_text(predicate, column, heavy, count, float_order)
+        slack = max(2, _ends(predicate)) * (RANK_ERROR * count + count / len(points))
+        low, high = (count * matched / len(points) for matched in (least, most))
+        return low - slack, (low + high) / 2, high + slack
+    return of_text(predicate, column, heavy, count, float_order)
+
+
+# Neither null nor NaN, which is all that matters where it is used.
+_ANY_ORDINARY = 1.0
+
+
+def _heavy(column: ColumnStatistics) -> dict[Value, int]:
+    """The frequent values with their counts. Both zeros are one to a filter; NaNs are counted elsewhere."""
+    found: dict[Value, int] = {}
+    for data, count in () if column.heavy is None else column.heavy.counts.items():
+        value = parse_value(column.type, data)
+        if value == value:
+            found[value] = found.get(value, 0) + count
+    return found
+
+
+def _ends(predicate: Predicate) -> int:
+    """How many ends the ranges have that a predicate is true of, at most."""
+    ends = 0
+    for leaf in leaves(predicate):
+        match leaf:
+            case Compare(op, _, _):
+                ends += 1 if op in (Op.LT, Op.LE, Op.GT, Op.GE) else 2
+            case In(_, values) | NotIn(_, values):
+                ends += 2 * len(values)
+            case _:
+                ends += 2
+    return ends
 
 
 def _is_equality(leaf: Predicate) -> bool:
@@ -142,22 +193,19 @@ def _of_listed(
 
 def _occurrences(column: ColumnStatistics, heavy: Mapping[Value, int], value: Value, count: int) -> _Count:
     error = count if column.heavy is None else column.heavy.error
+    if value == 0 and isinstance(column.type, FloatType | DoubleType):
+        error *= 2  # -0.0 and 0.0 are counted apart
     is_sampled = column.heavy is None or column.heavy.is_sampled
     found = heavy.get(value)
     if found is None:
         rest = max(count - sum(heavy.values()), 0)
         ndv = None if column.ndv is None else max(column.ndv.value - len(heavy), 1)
-        each = rest / ndv if ndv else rest * _PATTERN_SHARE
+        each = rest / ndv if ndv else rest * PATTERN_SHARE
         unseen = max(error, *(heavy.values() or (0,))) if is_sampled else error
-        most = min(rest, unseen + _sampling_slack(unseen) if is_sampled else unseen)
+        most = min(rest, unseen + sampling_slack(unseen) if is_sampled else unseen)
         return 0.0, min(each, most), float(most)
-    slack = _sampling_slack(found) if is_sampled else 0.0
+    slack = sampling_slack(found) if is_sampled else 0.0
     return found - slack, float(found), found + error + slack
-
-
-def _sampling_slack(count: int) -> float:
-    """Three standard deviations of a count that was scaled up from a sample."""
-    return 3 * math.sqrt(count * SAMPLE_STRIDE) + SAMPLE_STRIDE
 
 
 def _others_match(predicate: Predicate) -> bool:
@@ -187,81 +235,3 @@ def _literals(predicate: Predicate) -> list[Value]:
 
 def _is_possible(column: ColumnStatistics, value: Value) -> bool:
     return column.low is None or column.high is None or bool(column.low.value <= value <= column.high.value)
-
-
-def _points(column: ColumnStatistics) -> list[Value]:
-    """Values that stand for equal shares of the column."""
-    if column.quantiles is None or not column.quantiles.count:
-        return []
-    ranks = [(i + 0.5) / _POINTS for i in range(_POINTS)]
-    return [_typed(column.type, v) for v in column.quantiles.quantiles(ranks)]
-
-
-def _typed(type_: PrimitiveType, value: float) -> Value:
-    if isinstance(type_, FloatType | DoubleType):
-        return value
-    if isinstance(type_, DecimalType):
-        return Decimal(repr(value)).quantize(Decimal(1).scaleb(-type_.scale))
-    return round(value)
-
-
-def _of_text(
-    predicate: Predicate, column: ColumnStatistics, heavy: Mapping[Value, int], count: int, float_order: FloatOrder
-) -> _Count:
-    """Text and bytes: frequent values are tried; others lie between the extremes, by their first bytes."""
-    matched = sum(n for v, n in heavy.items() if matches_value(predicate, v, float_order))
-    unmatched = sum(heavy.values()) - matched
-    rest = max(count - matched - unmatched, 0)
-    slack = 0.0 if column.heavy is None or not column.heavy.is_sampled else _sampling_slack(matched + unmatched)
-    share = matched + rest * _share_of_others(predicate, column, matched, matched + unmatched)
-    return matched - slack, share, count - unmatched + slack
-
-
-def _share_of_others(predicate: Predicate, column: ColumnStatistics, matched: int, listed: int) -> float:
-    low, high = (None if b is None else _place(b.value) for b in (column.low, column.high))
-    is_range = all(isinstance(leaf, Compare | StartsWith) for leaf in leaves(predicate))
-    if not is_range:
-        return matched / listed if listed else _PATTERN_SHARE
-    if low is None or high is None or high <= low:
-        return _RANGE_SHARE
-    points = [low + (high - low) * (i + 0.5) / _POINTS for i in range(_POINTS)]
-    return sum(_matches_place(predicate, p) for p in points) / _POINTS
-
-
-_PLACE_BYTES = 6
-
-
-def _place(value: Value) -> float | None:
-    if not isinstance(value, str | bytes):
-        return None
-    data = value.encode("utf-8", "replace") if isinstance(value, str) else value
-    return float(int.from_bytes(data[:_PLACE_BYTES].ljust(_PLACE_BYTES, b"\0"), "big"))
-
-
-def _matches_place(predicate: Predicate, place: float) -> bool:
-    match predicate:
-        case And(children):
-            return all(_matches_place(c, place) for c in children)
-        case Or(children):
-            return any(_matches_place(c, place) for c in children)
-        case StartsWith(_, prefix):
-            start = _place(prefix) or 0.0
-            size = len(prefix.encode() if isinstance(prefix, str) else prefix)
-            return start <= place < start + 256.0 ** max(_PLACE_BYTES - size, 0)
-        case Compare(op, _, value):
-            literal = _place(value)
-            return literal is not None and _compared(op, place, literal)
-        case _:
-            return False
-
-
-def _compared(op: Op, a: float, b: float) -> bool:
-    match op:
-        case Op.LT | Op.LE:
-            return a < b
-        case Op.GT | Op.GE:
-            return a > b
-        case Op.EQ:
-            return False
-        case Op.NE:
-            return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ import pytest
 import skipstone
 from skipstone.analysis.analyze import analysed_ids, finish_analysis, plan_analysis
 from skipstone.analysis.collect import Wishes
+from skipstone.analysis.freshness import rows_added, rows_removed
 from skipstone.analysis.sketches import load_sketches, store_sketches
 from skipstone.commit import UpdateStatistics
 from skipstone.errors import InvalidInput, NotFound
 from skipstone.metadata.blobs.puffin import THETA_V1
-from skipstone.stats.labels import Accuracy, StatisticsIgnored
+from skipstone.stats.labels import Accuracy, Labelled, StatisticsIgnored
 from skipstone.stats.places import stats_directory
 
 ROWS = pa.table(
@@ -273,6 +275,97 @@ def test_rows_added_since_the_analysis_widen_the_bounds(tmp_path: Path) -> None:
     found = table.estimate("id < 500")
     assert found.rows_low <= 1_000 <= found.rows_high
     assert found.rows == pytest.approx(1_000, abs=60)
+
+
+def test_rows_since_the_analysis_may_all_match_or_none(tmp_path: Path) -> None:
+    table = make_table(tmp_path, partition_by=[])
+    table.analyze()
+    table.append(ROWS.set_column(0, "id", pa.array(range(5_000, 6_000), pa.int64())))
+    assert table.estimate("id < 500").rows_low <= 500
+    table.append(ROWS.set_column(0, "id", pa.array([1] * 1_000, pa.int64())))
+    found = table.estimate("id <> 1")
+    assert found.rows_low <= 1_999 <= found.rows_high
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_rows_that_a_scan_has_seen_to_be_deleted_count_for_nothing(tmp_path: Path, version: int) -> None:
+    table = make_table(
+        tmp_path, partition_by=[], format_version=version, properties={"write.delete.mode": "merge-on-read"}
+    )
+    table.delete("point.x < 5")
+    table.analyze(full=True)
+    assert table.statistics().row_count == Labelled(500)
+    for text in ("id >= 0", "id < 500", "state = 'ca' or state = 'ny'"):
+        found = table.estimate(text)
+        assert found.rows_low <= table.scan(text).count() <= found.rows_high, text
+
+
+@pytest.mark.parametrize("mode", ["none", "counts"])
+def test_a_column_without_facts_may_be_null_everywhere_or_nowhere(tmp_path: Path, mode: str) -> None:
+    table = make_table(tmp_path, partition_by=[], properties={"write.metadata.metrics.default": mode})
+    for text in ("id is null", "id is not null", "id <> 3", "point.y is null", "point.x = 3.0", "state is null"):
+        found = table.estimate(text)
+        assert found.rows_low <= table.scan(text).count() <= found.rows_high, text
+
+
+def test_both_zeros_are_one_value_to_an_estimate(tmp_path: Path) -> None:
+    values = [0.0] * 500 + [-0.0] * 400 + [float("nan")] * 50 + [None] * 10 + [1.0] * 40
+    catalog = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", pa.schema([("x", pa.float64())]))
+    table.append(pa.table({"x": values}))
+    table.analyze()
+    for text, true in (("x = -0.0", 900), ("x <> 0.0", 90), ("x in (0.0, 1.0)", 940), ("isnan(x)", 50)):
+        found = table.estimate(text)
+        assert (found.rows_low, found.rows, found.rows_high) == (true, true, true), text
+
+
+def test_numbers_that_doubles_do_not_tell_apart_are_between_the_bounds(tmp_path: Path) -> None:
+    catalog = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    rows = pa.table(
+        {
+            "x": pa.array([2**60 + i for i in range(1_000)], pa.int64()),
+            "d": pa.array([Decimal(10**30 + i) for i in range(1_000)], pa.decimal128(38, 0)),
+        }
+    )
+    table = catalog.create_table("db.t", rows.schema)
+    table.append(rows)
+    table.analyze()
+    for text in (f"x < {2**60 + 500}", f"x between {2**60 + 100} and {2**60 + 200}", f"d < {10**30 + 500}"):
+        found = table.estimate(text)
+        assert found.rows_low <= table.scan(text).count() <= found.rows_high, text
+
+
+# -- freshness
+
+
+@pytest.mark.parametrize(
+    ("summary", "added", "removed"),
+    [
+        ({"operation": "append", "added-records": "7", "added-data-files": "1"}, 7, 0),
+        ({"operation": "overwrite", "added-records": "7", "deleted-records": "4", "added-position-deletes": "2"}, 7, 6),
+        ({"operation": "delete", "total-records": "9"}, 0, 0),
+        ({"operation": "append"}, None, None),
+        ({"operation": "append", "added-data-files": "1"}, None, 0),
+        ({"operation": "append", "added-records": "many"}, None, 0),
+        ({"operation": "delete", "added-equality-deletes": "1"}, 0, None),
+        ({"operation": "delete", "added-delete-files": "1", "total-records": "9"}, 0, None),
+    ],
+)
+def test_what_a_summary_does_not_tell_is_unknown(
+    summary: dict[str, str], added: int | None, removed: int | None
+) -> None:
+    assert (rows_added(summary), rows_removed(summary)) == (added, removed)
+
+
+def test_files_exchanged_for_others_with_the_same_rows_leave_statistics_fresh(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    table.append(ROWS)
+    table.analyze()
+    table.rewrite_manifests()
+    found = table.statistics().freshness
+    assert (found.snapshots_since, found.rows_added_since, found.rows_removed_since) == (1, 0, 0)
 
 
 # -- the audit
