@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -23,19 +21,9 @@ def sql(
     rows: Annotated[int, typer.Option(help="How many rows to show.", min=1)] = 100,
 ) -> None:
     """Run a statement on Spark; SELECT reads only what the table's statistics cannot rule out."""
-    with told_plainly(), _spark_told_plainly():
+    with told_plainly():
         lake = open_lake(catalog, warehouse)
-        session = spark_host("run SQL").session(spark)
-        skipstone.sql(session, statement, catalog=lake).show(rows, truncate=False)
-
-
-@contextmanager
-def _spark_told_plainly() -> Iterator[None]:
-    """Spark's word on a statement, such as an unknown column, without the plan it adds below."""
-    try:
-        yield
-    except Exception as error:
-        if not hasattr(error, "getCondition"):
-            raise
-        typer.echo(str(error).partition("\n")[0], err=True)
-        raise typer.Exit(2) from None
+        host = spark_host("run SQL")
+        session = host.session(spark)
+        with host.told_in_a_line():
+            skipstone.sql(session, statement, catalog=lake).show(rows, truncate=False)

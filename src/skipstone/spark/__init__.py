@@ -12,6 +12,7 @@ from skipstone.spark.batches import batches_into
 from skipstone.spark.catalogs import attach
 from skipstone.spark.changes import read_changes
 from skipstone.spark.equality_conversion import deleted_rows_finder
+from skipstone.spark.failures import told_in_a_line
 from skipstone.spark.frames_in import schema_of_frame
 from skipstone.spark.index_job import index_in_tasks
 from skipstone.spark.merging import schema_to_merge
@@ -35,6 +36,7 @@ __all__ = [
     "schema_of_frame",
     "schema_to_merge",
     "session",
+    "told_in_a_line",
     "upsert_frame_by_value",
     "write_frame",
 ]

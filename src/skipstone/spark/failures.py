@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import functions as F
 
 from skipstone import errors
@@ -35,6 +36,21 @@ def told_as_ours() -> Iterator[None]:
         if found is None:
             raise
         raise found from error
+
+
+@contextmanager
+def told_in_a_line() -> Iterator[None]:
+    """What Spark refuses, such as an unknown column, is InvalidInput: its own words without the plan it adds below."""
+    log = PySparkLogger.getLogger("SQLQueryContextLogger")  # says the same again, as JSON
+    was_disabled, log.disabled = log.disabled, True
+    try:
+        yield
+    except PySparkException as error:
+        if error.getCondition() is None:
+            raise
+        raise InvalidInput(str(error).partition("\n")[0]) from error
+    finally:
+        log.disabled = was_disabled
 
 
 def ours_in(text: str) -> SkipstoneError | None:
