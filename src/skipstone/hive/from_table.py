@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from skipstone.hive.statistics import BOUNDED, COUNTED, MEASURED, Bound, ColumnStatistics, all_null
 from skipstone.hive.types import Kind, hive_type, kind_of
+from skipstone.metadata.types import FixedType, UuidType
 from skipstone.stats.column_statistics import ColumnStatistics as OurStatistics
 
 _UNITS_PER_SECOND: Final = {
@@ -20,6 +21,8 @@ _UNITS_PER_SECOND: Final = {
     "timestamp_ns": 1_000_000_000,
     "timestamptz_ns": 1_000_000_000,
 }
+
+_UUID_LENGTH: Final = 36  # as text, which is what Hive takes it for
 
 
 def hive_statistics(ours: OurStatistics, *, bit_vector: bytes | None = None) -> ColumnStatistics | None:
@@ -37,21 +40,37 @@ def hive_statistics(ours: OurStatistics, *, bit_vector: bytes | None = None) -> 
         return None
     vector = None if ours.bit_vector is None else ours.bit_vector.serialize()
     distincts = _value(ours.ndv) if ours.bit_vector is None else ours.bit_vector.estimate()
-    average, longest = _value(ours.average_length), _value(ours.max_length)
+    average, longest = _lengths(ours)
+    trues, falses = _value(ours.true_count), _value(ours.false_count)
+    # Hive's form has no way to say that a number is not known, and unknown is never zero.
+    if (kind in COUNTED and distincts is None) or (kind in MEASURED and (average is None or longest is None)):
+        return None
+    if kind is Kind.BOOLEAN and (trues is None or falses is None):
+        return None
     return ColumnStatistics(
         column=ours.name,
         type=text,
         kind=kind,
         num_nulls=nulls,
-        num_distincts=(distincts or 0) if kind in COUNTED else None,
+        num_distincts=distincts if kind in COUNTED else None,
         low=low if kind in BOUNDED else None,
         high=high if kind in BOUNDED else None,
-        avg_length=(average or 0.0) * (values - nulls) / values if kind in MEASURED else None,
-        max_length=(longest or 0) if kind in MEASURED else None,
-        num_trues=(_value(ours.true_count) or 0) if kind is Kind.BOOLEAN else None,
-        num_falses=(_value(ours.false_count) or 0) if kind is Kind.BOOLEAN else None,
+        avg_length=average * (values - nulls) / values if kind in MEASURED else None,
+        max_length=longest if kind in MEASURED else None,
+        num_trues=trues if kind is Kind.BOOLEAN else None,
+        num_falses=falses if kind is Kind.BOOLEAN else None,
         bit_vector=(bit_vector or vector) if kind in COUNTED else None,
     )
+
+
+def _lengths(ours: OurStatistics) -> tuple[float | None, int | None]:
+    """The average and the greatest length of values; every value of some types has the same."""
+    match ours.type:
+        case UuidType():
+            return float(_UUID_LENGTH), _UUID_LENGTH
+        case FixedType():
+            return float(ours.type.length), ours.type.length
+    return _value(ours.average_length), _value(ours.max_length)
 
 
 def _value(labelled: Any) -> Any:
@@ -64,8 +83,17 @@ def _bound(kind: Kind, type_name: str, value: Any) -> Bound | None:
     if kind is Kind.TIMESTAMP:
         return int(value) // _UNITS_PER_SECOND[type_name]
     if kind is Kind.DECIMAL:
-        # Hive drops zeros at the end.
-        plain = Decimal(value).normalize()
-        exponent = plain.as_tuple().exponent
-        return plain.quantize(Decimal(1)) if isinstance(exponent, int) and exponent > 0 else plain
+        return _without_zeros(Decimal(value))
     return float(value) if kind is Kind.DOUBLE else int(value)
+
+
+def _without_zeros(value: Decimal) -> Decimal:
+    """A decimal without zeros after the point at its end, as Hive keeps it; every other digit stays.
+
+    Python's own `normalize` rounds to 28 digits, ten fewer than a decimal may have.
+    """
+    sign, digits, exponent = value.as_tuple()
+    places = -int(exponent)
+    while places > 0 and len(digits) > 1 and digits[-1] == 0:
+        digits, places = digits[:-1], places - 1
+    return Decimal((sign, digits, -places)) if any(digits) else Decimal(0)

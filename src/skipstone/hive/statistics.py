@@ -8,6 +8,7 @@ describe, they never prove, so nothing here may skip a zone.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -22,7 +23,10 @@ from skipstone.hive.types import Kind, fits, kind_of
 Bound: TypeAlias = int | float | Decimal
 _Number = TypeVar("_Number", int, float)
 
-_LONG_MAX: Final = (1 << 63) - 1
+LONG_MAX: Final = (1 << 63) - 1
+# What goes over the wire has no end to its digits; more than any database's numbers have is no statistic.
+DECIMAL_DIGITS_MAX: Final = 128
+_WHOLE: Final = re.compile(r"[-+]?[0-9]{1,40}")
 BOUNDED: Final = frozenset({Kind.LONG, Kind.DOUBLE, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
 COUNTED: Final = BOUNDED | {Kind.STRING}
 MEASURED: Final = frozenset({Kind.STRING, Kind.BINARY})
@@ -55,7 +59,7 @@ class ColumnStatistics:
             raise InvalidInput(f"{where}: expected statistics for {self.type}, got {self.kind.value}.")
         for name in ("num_nulls", "num_distincts", "max_length", "num_trues", "num_falses"):
             value = getattr(self, name)
-            if value is not None and not 0 <= value <= _LONG_MAX:
+            if value is not None and not 0 <= value <= LONG_MAX:
                 raise InvalidInput(f"{where}: expected a count for {name}, got {value}.")
         if self.avg_length is not None and not 0 <= self.avg_length < math.inf:
             raise InvalidInput(f"{where}: expected an average length of 0 or more, got {self.avg_length}.")
@@ -65,8 +69,16 @@ class ColumnStatistics:
 
     def _check_bounds(self, where: str) -> None:
         for value in (self.low, self.high):
-            if isinstance(value, float | Decimal) and not math.isfinite(value):
+            if isinstance(value, Decimal) and value.is_finite():
+                if value.adjusted() >= DECIMAL_DIGITS_MAX or -int(value.as_tuple().exponent) > DECIMAL_DIGITS_MAX:
+                    raise InvalidInput(
+                        f"{where}: expected lows and highs of at most {DECIMAL_DIGITS_MAX} digits before and after "
+                        f"the point, got {value}."
+                    )
+            elif isinstance(value, float | Decimal) and not (isinstance(value, float) and math.isfinite(value)):
                 raise InvalidInput(f"{where}: expected finite lows and highs, got {value}.")
+            elif isinstance(value, int) and not -LONG_MAX - 1 <= value <= LONG_MAX:
+                raise InvalidInput(f"{where}: expected lows and highs of 64 bits, got {value}.")
         if self.low is not None and self.high is not None and self.low > self.high:
             raise InvalidInput(f"{where}: expected low <= high, got {self.low} and {self.high}.")
 
@@ -74,7 +86,8 @@ class ColumnStatistics:
 def merge_statistics(parts: Iterable[ColumnStatistics], *, is_complete: bool = True) -> ColumnStatistics:
     """One column's statistics over several partitions, or of old and new rows.
 
-    Counts, lows, highs and the longest length are exact if the parts are. The number of distinct values comes from the
+    Counts, lows, highs and the longest length are exact if the parts are; a count beyond 64 bits is the greatest that
+    they hold. The number of distinct values comes from the
     bit vectors if all parts have one, else it is the largest of the parts; so is the average length, because Hive's
     parts do not say how many rows they had. Histograms merge if all parts have one. Where parts are missing (not
     `is_complete`) lows and highs are not known.
@@ -87,7 +100,7 @@ def merge_statistics(parts: Iterable[ColumnStatistics], *, is_complete: bool = T
     vector = merge_bit_vectors(parse_bit_vector(part.bit_vector) for part in known)
     merged = replace(
         first,
-        num_nulls=sum(part.num_nulls for part in known),
+        num_nulls=min(sum(part.num_nulls for part in known), LONG_MAX),
         num_distincts=vector.estimate() if vector is not None else _largest(part.num_distincts for part in known),
         low=min((part.low for part in known if part.low is not None), default=None),
         high=max((part.high for part in known if part.high is not None), default=None),
@@ -166,7 +179,7 @@ def _value(kind: Kind, name: str, text: str, column: str) -> Bound:
         if name == "avgColLen":
             return float(text)
         if name not in ("lowValue", "highValue"):
-            return int(text)
+            return _whole(text)
         return parse_bound(kind, text)
     except (ValueError, InvalidOperation, OverflowError):
         raise InvalidInput(
@@ -188,7 +201,14 @@ def parse_bound(kind: Kind, text: str) -> Bound:
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return math.floor(moment.timestamp())
         case _:
-            return int(text)
+            return _whole(text)
+
+
+def _whole(text: str) -> int:
+    """A whole number as SQL writes one; Python's own reading would take `1_0` as well."""
+    if not _WHOLE.fullmatch(text.strip()):
+        raise ValueError(text)
+    return int(text)
 
 
 def all_null(column: str, type: str, num_nulls: int) -> ColumnStatistics:
@@ -208,4 +228,4 @@ def _largest(values: Iterable[_Number | None]) -> _Number | None:
 
 def _total(values: Iterable[int | None]) -> int | None:
     known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    return min(sum(known), LONG_MAX) if known else None

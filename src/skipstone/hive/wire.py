@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from skipstone.errors import InvalidInput
-from skipstone.hive.statistics import BOUNDED, COUNTED, MEASURED, Bound, ColumnStatistics
+from skipstone.hive.statistics import BOUNDED, COUNTED, DECIMAL_DIGITS_MAX, MEASURED, Bound, ColumnStatistics
 from skipstone.hive.thrift import Struct, api
 from skipstone.hive.types import Kind
 
@@ -89,9 +89,9 @@ def decimal_to_wire(value: Decimal) -> Struct:
 
 
 def decimal_from_wire(value: Struct) -> Decimal:
-    if not 0 <= value.scale <= 128 or len(value.unscaled) > 64:
+    if abs(value.scale) > DECIMAL_DIGITS_MAX or not 1 <= len(value.unscaled) <= 64:
         raise InvalidInput(
-            f"Invalid decimal: expected a scale from 0 to 128 and at most 64 bytes, "
+            f"Invalid decimal: expected a scale from -{DECIMAL_DIGITS_MAX} to {DECIMAL_DIGITS_MAX} and 1 to 64 bytes, "
             f"got {value.scale} and {len(value.unscaled)}."
         )
     unscaled = int.from_bytes(value.unscaled, "big", signed=True)

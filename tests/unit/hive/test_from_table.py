@@ -10,13 +10,17 @@ import pytest
 from skipstone.hive.from_table import hive_statistics
 from skipstone.hive.types import Kind
 from skipstone.metadata.types import (
+    BinaryType,
+    BooleanType,
     DateType,
     DecimalType,
     DoubleType,
+    FixedType,
     LongType,
     PrimitiveType,
     StringType,
     TimestampType,
+    TimeType,
     UuidType,
 )
 from skipstone.stats.column_statistics import ColumnStatistics
@@ -38,6 +42,19 @@ def ours(type_: PrimitiveType, **facts: Any) -> ColumnStatistics:
         (TimestampType(), -500_000, 1_609_459_201_999_999, (-1, 1609459201)),
         (DoubleType(), -2.5, 9.5, (-2.5, 9.5)),
         (DecimalType(10, 2), Decimal("-3.10"), Decimal("100.00"), (Decimal("-3.1"), Decimal("100"))),
+        (
+            DecimalType(38, 38),
+            Decimal("-0." + "9" * 38),
+            Decimal("0." + "0" * 37 + "1"),
+            (Decimal("-0." + "9" * 38), Decimal("0." + "0" * 37 + "1")),
+        ),
+        (
+            DecimalType(38, 0),
+            Decimal("-" + "9" * 38),
+            Decimal("1" + "0" * 37),
+            (Decimal("-" + "9" * 38), Decimal("1" + "0" * 37)),
+        ),
+        (DecimalType(38, 2), Decimal("0.00"), Decimal("0.00"), (Decimal(0), Decimal(0))),
     ],
 )
 def test_bounds_are_given_as_hive_gives_them(type_: PrimitiveType, low: Any, high: Any, expected: Any) -> None:
@@ -45,7 +62,8 @@ def test_bounds_are_given_as_hive_gives_them(type_: PrimitiveType, low: Any, hig
     assert found is not None
     assert (found.low, found.high) == expected
     assert (found.num_nulls, found.num_distincts) == (1, 4)
-    assert "E" not in str(found.high)
+    if type_ != DecimalType(38, 38):
+        assert "E" not in str(found.high)
 
 
 def test_a_null_counts_as_a_text_of_length_zero() -> None:
@@ -69,3 +87,12 @@ def test_a_type_that_hive_lacks_is_text_there() -> None:
     found = hive_statistics(ours(UuidType(), ndv=3))
     assert found is not None
     assert (found.type, found.kind) == ("string", Kind.STRING)
+    assert (found.avg_length, found.max_length) == (30.0, 36)
+    fixed = hive_statistics(ours(FixedType(12)))
+    assert fixed is not None
+    assert (fixed.type, fixed.avg_length, fixed.max_length) == ("binary", 10.0, 12)
+
+
+@pytest.mark.parametrize("type_", [TimeType(), StringType(), BinaryType(), LongType(), BooleanType()])
+def test_what_is_not_known_is_not_given_as_zero(type_: PrimitiveType) -> None:
+    assert hive_statistics(ours(type_)) is None
