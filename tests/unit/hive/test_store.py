@@ -18,7 +18,7 @@ from skipstone.hive.statistics import ColumnStatistics, all_null, merge_statisti
 from skipstone.hive.store import HiveStore, Layout
 from skipstone.hive.types import Kind
 
-KINDS = [*(("sqlite", layout) for layout in Layout), ("postgres", Layout.HIVE_4_1)]
+KINDS = [(database, layout) for database in ("sqlite", "postgres") for layout in Layout]
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: f"{kind[0]}-{kind[1].value}")
@@ -171,6 +171,41 @@ def test_partitions_add_up_like_their_parts(store: HiveStore) -> None:
     assert [(s.low, s.high) for s in some.statistics] == [(-3, 3), (Decimal("-0.75"), Decimal("0.375"))]
 
 
+def test_counts_add_up_to_no_more_than_64_bits(store: HiveStore) -> None:
+    most = 2**63 - 1
+    given = [
+        replace(statistics_of("bo", "boolean"), num_nulls=most, num_trues=most, num_falses=2**62),
+        replace(statistics_of("i", "int"), num_nulls=2**62 - 1, num_distincts=most),
+    ]
+    store.put_partition_statistics("db", "t", {f"p={n}": given for n in range(3)}, now=1)
+    two = {s.column: s for s in store.aggregate("db", "t", ["p=0", "p=1"], ["bo", "i", "i"]).statistics}
+    assert (two["bo"].num_nulls, two["bo"].num_trues, two["bo"].num_falses) == (most, most, most)
+    assert (two["i"].num_nulls, two["i"].num_distincts) == (2**63 - 2, most)
+    store.put_partition_statistics("db", "t", {"p=0": given}, now=1, is_merged=True)
+    assert store.partition_statistics("db", "t", ["p=0"], ["bo"])["p=0"][0].num_nulls == most
+
+
+def test_statistics_of_another_kind_than_the_column_are_refused(store: HiveStore) -> None:
+    with pytest.raises(InvalidInput, match="expected those of its type string, got longStats"):
+        store.put_table_statistics("db", "t", [statistics_of("s", "int")], now=1)
+    assert store.table_statistics("db", "t") == []
+
+
+def test_nothing_of_what_was_dropped_is_left_behind(store: HiveStore) -> None:
+    own = HivePartition(values=("7",), storage=Storage(location="/far/7"))
+    store.add_partitions("db", "t", [own])
+    store.alter_partition("db", "t", replace(own, storage=Storage(location="/further/7")))
+    assert store.partition("db", "t", "p=7").storage.location == "/further/7"
+    assert rows(store, "SDS") == 2
+    store.drop_partitions("db", "t", ["p=7"])
+    assert rows(store, "SDS") == 1
+    store.add_partitions("db", "t", [own])
+    store.put_table_statistics("db", "t", every_type(), now=1)
+    store.drop_database("db", cascade=True)
+    for table in ("SDS", "COLUMNS_V2", "TBLS", "PARTITIONS", "PARTITION_KEYS", "TAB_COL_STATS", "TABLE_PARAMS"):
+        assert rows(store, table) == 0, table
+
+
 def test_a_partition_without_statistics_leaves_no_bound(store: HiveStore) -> None:
     store.put_partition_statistics("db", "t", {"p=0": every_type(1), "p=1": every_type(2)[:4]}, now=1)
     added = store.aggregate("db", "t", ["p=0", "p=1", "p=2"], ["i", "bi"])
@@ -285,6 +320,14 @@ def test_values_are_set_by_their_hive_names(column: str, changes: dict[str, str]
         ("i", {"numDVs": "-1"}, "expected a count"),
         ("i", {"lowValue": "9", "highValue": "1"}, "expected low <= high"),
         ("d", {"lowValue": "nan"}, "expected finite"),
+        ("de", {"lowValue": "sNaN"}, "expected finite"),
+        ("de", {"lowValue": "-Infinity"}, "expected finite"),
+        ("de", {"lowValue": "1E+129"}, "expected lows and highs of at most 128 digits"),
+        ("de", {"lowValue": "1E-129"}, "expected lows and highs of at most 128 digits"),
+        ("bi", {"lowValue": "9223372036854775808"}, "expected lows and highs of 64 bits"),
+        ("dt", {"highValue": "-9223372036854775809"}, "expected lows and highs of 64 bits"),
+        ("bi", {"lowValue": "1_0"}, "expected a value of its type"),
+        ("bi", {"numNulls": "9" * 5000}, "expected a value of its type"),
     ],
 )
 def test_values_that_make_no_sense_are_refused(column: str, changes: dict[str, str], problem: str) -> None:

@@ -18,13 +18,17 @@ import sqlalchemy as sa
 from skipstone.catalog.database import Database
 from skipstone.hive.histogram import merge_histograms
 from skipstone.hive.ndv import merge_bit_vectors, parse_bit_vector
-from skipstone.hive.statistics import ColumnStatistics, merge_statistics, without_bounds
+from skipstone.hive.statistics import LONG_MAX, ColumnStatistics, merge_statistics, without_bounds
 from skipstone.hive.store.layout import ENGINE_DEFAULT, Tables
 from skipstone.hive.store.lookups import partition_ids, table_row
 from skipstone.hive.store.rows import statistics_in, value_columns
 from skipstone.hive.types import Kind, kind_of
 
 _MANY = 2_000
+_TOTALS = ("NUM_NULLS", "NUM_TRUES", "NUM_FALSES")
+# As text: what a database takes a parameter for depends on its driver, and not every type can be shifted by any other.
+_HALF_BITS: sa.ColumnElement[int] = sa.literal_column("32", sa.BigInteger)
+_LOW_HALF: sa.ColumnElement[int] = sa.literal_column("4294967295", sa.BigInteger)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,7 @@ class AggregateRows:
         engine: str = ENGINE_DEFAULT,
     ) -> Aggregate:
         """The statistics of columns over the partitions that exist."""
+        columns = list(dict.fromkeys(columns))
         with self._database.reading() as connection:
             row = table_row(connection, self._tables, database, table)
             known = partition_ids(connection, self._tables, row)
@@ -109,7 +114,7 @@ def _merged_there(connection: sa.Connection, which: _Which, columns: Sequence[st
         if name not in groups:
             continue
         counts[name] = sum(group["FOUND"] for group in groups[name])
-        one = merge_statistics([statistics_in(_with_decimals(g), which.tables.layout) for g in groups[name]])
+        one = merge_statistics([statistics_in(_as_row(g), which.tables.layout) for g in groups[name]])
         has_all_vectors = sum(group["VECTORS"] for group in groups[name]) == counts[name]
         one = _completed(connection, which, one, has_vectors=has_all_vectors)
         if sum(group["HISTOGRAMS"] for group in groups[name]) == counts[name]:
@@ -123,7 +128,9 @@ def _sums(rows: sa.Table) -> list[sa.ColumnElement[Any]]:
     low = [f.min(c[n]).label(n) for n in ("LONG_LOW_VALUE", "DOUBLE_LOW_VALUE")]
     high = [f.max(c[n]).label(n) for n in ("LONG_HIGH_VALUE", "DOUBLE_HIGH_VALUE")]
     largest = [f.max(c[n]).label(n) for n in ("NUM_DISTINCTS", "AVG_COL_LEN", "MAX_COL_LEN")]
-    totals = [sa.cast(f.sum(c[n]), sa.BigInteger).label(n) for n in ("NUM_NULLS", "NUM_TRUES", "NUM_FALSES")]
+    # In two halves: a sum of counts near the end of 64 bits is an error in one database and a wrong number in another.
+    totals = [f.sum(c[n].op(">>")(_HALF_BITS)).label(f"{n}_HIGH") for n in _TOTALS]
+    totals += [f.sum(c[n].op("&")(_LOW_HALF)).label(f"{n}_LOW") for n in _TOTALS]
     counts = [
         f.count().label("FOUND"),
         f.count(c.BIT_VECTOR).label("VECTORS"),
@@ -133,8 +140,17 @@ def _sums(rows: sa.Table) -> list[sa.ColumnElement[Any]]:
     return [c.COLUMN_NAME, c.COLUMN_TYPE, *low, *high, *largest, *totals, *counts, *nothing]
 
 
-def _with_decimals(group: Mapping[Any, Any]) -> dict[Any, Any]:
-    return {**group, "BIG_DECIMAL_LOW_VALUE": None, "BIG_DECIMAL_HIGH_VALUE": None}
+def _as_row(group: Mapping[Any, Any]) -> dict[Any, Any]:
+    """A group as one row of statistics, so far without what the database cannot add up."""
+    return {**group, **_totals(group), "BIG_DECIMAL_LOW_VALUE": None, "BIG_DECIMAL_HIGH_VALUE": None}
+
+
+def _totals(group: Mapping[Any, Any]) -> dict[str, int | None]:
+    halves = {name: (group[f"{name}_HIGH"], group[f"{name}_LOW"]) for name in _TOTALS}
+    return {
+        name: None if high is None else min((int(high) << 32) + int(low), LONG_MAX)
+        for name, (high, low) in halves.items()
+    }
 
 
 def _completed(

@@ -11,7 +11,7 @@ from skipstone.catalog.database import Database
 from skipstone.errors import AlreadyExists, InvalidInput
 from skipstone.hive.objects import HiveDatabase
 from skipstone.hive.store.layout import Tables
-from skipstone.hive.store.lookups import database_id, parameters, put_parameters
+from skipstone.hive.store.lookups import database_id, delete_storage, parameters, put_parameters, storage_ids
 
 Clock = Callable[[], float]
 
@@ -65,13 +65,18 @@ class DatabaseRows:
             put_parameters(connection, self._tables.database_parameters, db_id, database.parameters)
 
     def drop_database(self, name: str, *, cascade: bool = False) -> None:
-        tbls = self._tables.tables
+        tbls, parts = self._tables.tables, self._tables.partitions
         with self._database.writing(f"Cannot drop database {name}") as connection:
             db_id, stored = database_id(connection, self._tables, name)
-            held = connection.scalar(sa.select(sa.func.count()).select_from(tbls).where(tbls.c.DB_ID == db_id)) or 0
+            held = list(connection.scalars(sa.select(tbls.c.SD_ID).where(tbls.c.DB_ID == db_id)))
             if held and not cascade:
-                raise InvalidInput(f"Cannot drop database {stored}: expected it to be empty, got {held} tables in it.")
+                raise InvalidInput(
+                    f"Cannot drop database {stored}: expected it to be empty, got {len(held)} tables in it."
+                )
+            within = parts.c.TBL_ID.in_(sa.select(tbls.c.TBL_ID).where(tbls.c.DB_ID == db_id))
+            held += storage_ids(connection, self._tables, within)
             connection.execute(sa.delete(self._tables.databases).where(self._tables.databases.c.DB_ID == db_id))
+            delete_storage(connection, self._tables, held)
 
 
 def _check_name(name: str, what: str) -> None:

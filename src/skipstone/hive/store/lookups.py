@@ -3,7 +3,7 @@
 # ruff: noqa: SIM300 -- a column in capitals is no constant
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ import sqlalchemy as sa
 
 from skipstone.errors import NotFound, what_exists
 from skipstone.hive.store.layout import Tables
+
+_CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,19 @@ def put_parameters(connection: sa.Connection, table: sa.Table, owner_id: int, va
     rows = [{owner.name: owner_id, "PARAM_KEY": key, "PARAM_VALUE": value} for key, value in values.items()]
     if rows:
         connection.execute(sa.insert(table), rows)
+
+
+def storage_ids(connection: sa.Connection, tables: Tables, which: sa.ColumnElement[bool]) -> list[int]:
+    """The storage that partitions have of their own."""
+    parts = tables.partitions
+    return list(connection.scalars(sa.select(parts.c.SD_ID).where(which, parts.c.SD_ID.is_not(None))))
+
+
+def delete_storage(connection: sa.Connection, tables: Tables, ids: Sequence[int]) -> None:
+    """Remove storage that nothing refers to any more, with the columns described there."""
+    for start in range(0, len(ids), _CHUNK):
+        chunk = ids[start : start + _CHUNK]
+        connection.execute(sa.delete(tables.storage).where(tables.storage.c.SD_ID.in_(chunk)))
 
 
 def same_but_case(name: str, names: Iterable[str]) -> str | None:

@@ -13,7 +13,15 @@ from skipstone.errors import AlreadyExists, InvalidInput
 from skipstone.hive.objects import HivePartition, Storage
 from skipstone.hive.partition_names import parse_partition_name, partition_name
 from skipstone.hive.store.layout import Tables
-from skipstone.hive.store.lookups import TableRow, partition_id, partition_ids, put_parameters, table_row
+from skipstone.hive.store.lookups import (
+    TableRow,
+    delete_storage,
+    partition_id,
+    partition_ids,
+    put_parameters,
+    storage_ids,
+    table_row,
+)
 from skipstone.hive.store.tables import insert_storage, load_table, storage_in
 
 CHUNK = 500
@@ -80,9 +88,11 @@ class PartitionRows:
             part_id = partition_id(connection, self._tables, row, partition_name(keys, partition.values))
             put_parameters(connection, self._tables.partition_parameters, part_id, partition.parameters)
             if partition.storage != Storage():
-                storage_id = insert_storage(connection, self._tables, partition.storage)
                 parts = self._tables.partitions
+                before = storage_ids(connection, self._tables, parts.c.PART_ID == part_id)
+                storage_id = insert_storage(connection, self._tables, partition.storage)
                 connection.execute(sa.update(parts).where(parts.c.PART_ID == part_id).values(SD_ID=storage_id))
+                delete_storage(connection, self._tables, before)
 
     def change_partition_parameters(
         self, database: str, table: str, change: Callable[[str, dict[str, str]], dict[str, str]]
@@ -116,7 +126,10 @@ class PartitionRows:
             row = table_row(connection, self._tables, database, table)
             ids = [partition_id(connection, self._tables, row, name) for name in names]
             for start in range(0, len(ids), CHUNK):
-                connection.execute(sa.delete(parts).where(parts.c.PART_ID.in_(ids[start : start + CHUNK])))
+                chosen = parts.c.PART_ID.in_(ids[start : start + CHUNK])
+                before = storage_ids(connection, self._tables, chosen)
+                connection.execute(sa.delete(parts).where(chosen))
+                delete_storage(connection, self._tables, before)
 
     def _insert(self, connection: sa.Connection, row: TableRow, keys: list[str], partition: HivePartition) -> None:
         has_storage = partition.storage != Storage()

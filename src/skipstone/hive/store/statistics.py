@@ -29,6 +29,7 @@ from skipstone.hive.store.lookups import (
 from skipstone.hive.store.partitions import CHUNK
 from skipstone.hive.store.rows import row_of, statistics_in, value_columns
 from skipstone.hive.store.tables import load_table
+from skipstone.hive.types import fits
 
 PartitionStatistics = Mapping[str, Sequence[ColumnStatistics]]
 
@@ -193,6 +194,12 @@ class StatisticsRows:
         named: dict[str, ColumnStatistics] = {}
         for one in statistics:
             column = self._column_names(table, [one.column], is_strict=True)[0]
+            own = table.column(column)
+            if own is not None and not fits(one.kind, own.type):
+                raise InvalidInput(
+                    f"Cannot store statistics of column {column!r} of {table.database}.{table.name}: expected those of "
+                    f"its type {own.type}, got {one.kind.value}."
+                )
             if column in named:
                 raise InvalidInput(f"Cannot store statistics of column {column!r}: expected one object, got two.")
             named[column] = _renamed(one.checked(), column)

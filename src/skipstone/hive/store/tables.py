@@ -14,7 +14,15 @@ from skipstone.errors import AlreadyExists, CommitRejected, InvalidInput
 from skipstone.hive.accurate import without_columns
 from skipstone.hive.objects import Column, HiveTable, Storage
 from skipstone.hive.store.layout import Tables
-from skipstone.hive.store.lookups import TableRow, database_id, parameters, put_parameters, table_row
+from skipstone.hive.store.lookups import (
+    TableRow,
+    database_id,
+    delete_storage,
+    parameters,
+    put_parameters,
+    storage_ids,
+    table_row,
+)
 
 
 class TableRows:
@@ -78,14 +86,12 @@ class TableRows:
 
     def drop_table(self, database: str, name: str) -> None:
         """Forget a table with its partitions and all their statistics."""
-        tbls, parts, sds = self._tables.tables, self._tables.partitions, self._tables.storage
+        tbls, parts = self._tables.tables, self._tables.partitions
         with self._database.writing(f"Cannot drop table {database}.{name}") as connection:
             row = table_row(connection, self._tables, database, name)
-            held = sa.select(parts.c.SD_ID).where(parts.c.TBL_ID == row.table_id, parts.c.SD_ID.is_not(None))
-            storage_ids = [row.storage_id, *connection.scalars(held)]
+            held = [row.storage_id, *storage_ids(connection, self._tables, parts.c.TBL_ID == row.table_id)]
             connection.execute(sa.delete(tbls).where(tbls.c.TBL_ID == row.table_id))
-            for start in range(0, len(storage_ids), 500):
-                connection.execute(sa.delete(sds).where(sds.c.SD_ID.in_(storage_ids[start : start + 500])))
+            delete_storage(connection, self._tables, held)
 
     def _check_expected(self, connection: sa.Connection, row: TableRow, expected: Mapping[str, str | None]) -> None:
         now = parameters(connection, self._tables.table_parameters, row.table_id)
