@@ -40,6 +40,7 @@ from skipstone.predicate.nodes import Compare, Op, Ref, and_
 from skipstone.read import read_plan
 from skipstone.read.aggregates import Aggregated, aggregate_plan
 from skipstone.read.top_rows import TopRows, read_top
+from skipstone.rows_out import for_pandas, without_extensions
 from skipstone.storage.protocol import Storage
 
 pa: Any = pyarrow
@@ -171,15 +172,18 @@ class Scan:
         return self.to_batches().read_all()
 
     def to_pandas(self) -> Any:
-        return self.to_arrow().to_pandas()
+        """The rows as a pandas frame; UUIDs inside lists, maps and structs as their bytes."""
+        _needs("pandas", self.name)
+        return for_pandas(self.to_arrow()).to_pandas()
 
     def to_polars(self) -> Any:
-        return _needs("polars", self.name).from_arrow(_plain_storage(self.to_arrow()))
+        """The rows as a Polars frame; UUIDs as their bytes."""
+        return _needs("polars", self.name).from_arrow(without_extensions(self.to_arrow()))
 
     def to_duckdb(self, connection: Any = None) -> Any:
         """The rows as a DuckDB relation."""
         duckdb = _needs("duckdb", self.name)
-        return (connection or duckdb).from_arrow(_plain_storage(self.to_arrow()))
+        return (connection or duckdb).from_arrow(self.to_arrow())
 
     def to_spark(self, spark: Any = None) -> Any:
         """The rows as a native Spark DataFrame over the files that are left; by default in the active session."""
@@ -187,7 +191,8 @@ class Scan:
 
     def count(self) -> int:
         """How many rows match: from metadata alone where it proves the number, by reading otherwise."""
-        proven = self._counted_by_index() if self.use_index else None
+        # Zones above files know the filter, and not the keys of a join.
+        proven = self._counted_by_index() if self.use_index and not self.joins else None
         if proven is not None:
             return proven if self.limit is None else min(proven, self.limit)
         whole = self._plan if self.limit is None else self._unlimited().plan()
@@ -290,12 +295,3 @@ def _needs(package: str, name: str) -> Any:
         return __import__(package)
     except ImportError:
         raise Unsupported(f"Cannot hand {name} to {package}: it is not installed. Run pip install {package}.") from None
-
-
-def _plain_storage(table: Any) -> Any:
-    """Extension columns as what they are stored as, for libraries that do not know them."""
-    for place, column in enumerate(table.schema):
-        if isinstance(column.type, pa.BaseExtensionType):
-            stored = table.column(place).cast(column.type.storage_type)
-            table = table.set_column(place, column.name, stored)
-    return table

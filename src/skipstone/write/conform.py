@@ -51,12 +51,13 @@ from skipstone.metadata.types import (
     VariantType,
     walk,
 )
-from skipstone.write.reshape import list_parts
+from skipstone.write.reshape import list_parts, present
 
 _compute: Any = pc
 _WITH_ZONE: Final = (TimestamptzType, TimestamptzNsType)
 _BYTES: Final = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
 _TEXT: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_UUID_TEXT: Final = r"\A[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\z"
 
 
 def conform_batch(batch: pa.RecordBatch, fields: Sequence[Field], target: pa.Schema) -> pa.RecordBatch:
@@ -221,7 +222,10 @@ def _leaf(array: Any, f: Field, target: Any, where: str) -> Any:
         case TimestampType() | TimestamptzType() | TimestampNsType() | TimestamptzNsType():
             return _timestamp(array, f.type, target, where)
         case UuidType():
-            _expect(_is_any(t, _BYTES), array, where, "16 bytes")
+            if _is_any(t, _TEXT):
+                # Engines without a type of their own for it hand UUIDs over as text.
+                return pa.ExtensionArray.from_storage(target, _uuids_of_text(array, where))
+            _expect(_is_any(t, _BYTES), array, where, "16 bytes, or UUIDs as text")
             stored = _fixed(array, 16, where, f.type)
             return pa.ExtensionArray.from_storage(target, stored)
         case FixedType(length):
@@ -266,7 +270,22 @@ def _timestamp(array: Any, type_: Type, target: Any, where: str) -> Any:
     return _cast(array.view(pa.timestamp(t.unit, target.tz)), target, where, type_)
 
 
+def _uuids_of_text(array: Any, where: str) -> Any:
+    is_uuid = _compute.match_substring_regex(array.cast(pa.large_string()), _UUID_TEXT)
+    if _compute.all(is_uuid, min_count=0).as_py() is False:
+        row = int(np.flatnonzero(~is_uuid.fill_null(True).to_numpy(zero_copy_only=False))[0])
+        raise InvalidInput(
+            f"Cannot write column '{where}': its type is uuid, expected text like "
+            f"'f79c3e09-677c-4bbd-a479-3f349cb785e7' in every row, got {array[row].as_py()!r} in row {row}."
+        )
+    stored = [None if text is None else bytes.fromhex(text.replace("-", "")) for text in array.to_pylist()]
+    return pa.array(stored, pa.binary(16))
+
+
 def _fixed(array: Any, length: int, where: str, type_: Type) -> Any:
+    if pa.types.is_binary_view(array.type):
+        # Arrow cannot tell the lengths of views.
+        array = _cast(array, pa.large_binary(), where, type_)
     if not pa.types.is_fixed_size_binary(array.type):
         lengths = _compute.binary_length(array)
         wrong = _compute.fill_null(_compute.not_equal(lengths, length), False)
@@ -289,7 +308,7 @@ def _variant(array: Any, where: str) -> Any:
     for name, part in zip(("metadata", "value"), parts, strict=True):
         if part.filter(array.is_valid()).null_count:
             raise InvalidInput(f"Cannot write column '{where}': expected {name} in every variant, got null.")
-    return struct_array(VARIANT_STORAGE, parts, array.is_null())
+    return struct_array(VARIANT_STORAGE, [present(p) for p in parts], array.is_null())
 
 
 def _cast(array: Any, target: Any, where: str, type_: Type) -> Any:

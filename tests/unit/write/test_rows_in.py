@@ -74,3 +74,37 @@ def test_what_does_not_fit_is_refused(table: skipstone.Table, row: dict[str, Any
     with pytest.raises(InvalidInput, match=message) as caught:
         table.append([row])
     assert str(caught.value).count("Cannot write") == 1
+
+
+_ZONE = datetime.timezone(datetime.timedelta(hours=5))
+_CHANGED: list[tuple[str, Any, str]] = [
+    ("int", 1.5, "whole numbers"),
+    ("long", Decimal("0.1"), "whole numbers"),
+    ("float", 1e300, "numbers that a float can hold"),
+    ("date", datetime.datetime(2020, 1, 1, 5), "dates without a time of day"),
+    ("date", datetime.datetime(2020, 1, 1, tzinfo=_ZONE), "dates without a time of day"),
+    ("time", datetime.time(1, tzinfo=_ZONE), "times without a zone"),
+    ("timestamp", datetime.datetime(2020, 1, 1, tzinfo=_ZONE), "timestamps without a zone"),
+]
+
+
+@pytest.mark.parametrize(("type_", "value", "expected"), _CHANGED)
+@pytest.mark.parametrize("depth", ["{}", "list<{}>", "struct<x: {}>", "map<string, {}>"])
+def test_a_value_that_arrow_would_change_is_refused(
+    tmp_path: Path, type_: str, value: Any, expected: str, depth: str
+) -> None:
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))
+    table = lake.create_table("t.t", [("c", depth.format(type_))])
+    given = {"{}": value, "list<{}>": [value], "struct<x: {}>": {"x": value}, "map<string, {}>": {"k": value}}[depth]
+    with pytest.raises(InvalidInput, match=expected):
+        table.append([{"c": given}])
+    assert table.current_snapshot is None
+
+
+def test_values_that_fit_as_they_are_may_be_of_another_python_type(tmp_path: Path) -> None:
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))
+    table = lake.create_table("t.t", [("i", "int"), ("f", "float"), ("d", "date"), ("z", "timestamptz")])
+    midnight = datetime.datetime(2020, 1, 1)
+    table.append([{"i": 2.0, "f": float("inf"), "d": midnight, "z": midnight.replace(tzinfo=_ZONE)}])
+    (row,) = table.scan().to_arrow().to_pylist()
+    assert row == {"i": 2, "f": float("inf"), "d": midnight.date(), "z": midnight.replace(tzinfo=_ZONE)}
