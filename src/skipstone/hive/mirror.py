@@ -7,6 +7,7 @@ keeps its statistics as long as its columns keep their names and types; what the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -23,12 +24,17 @@ from skipstone.hive.store import HiveStore
 from skipstone.hive.store.lookups import same_but_case
 from skipstone.hive.types import hive_type
 from skipstone.lake import Lake
+from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec
+from skipstone.metadata.partitions.transforms import VoidTransform
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import Value
 from skipstone.metadata.values.conversion import from_python
 from skipstone.table import Table
 
 SNAPSHOT_ID: Final = "current-snapshot-id"
+# By which table and columns are known again: a name alone may be another's by now.
+_TABLE_UUID: Final = "uuid"
+_FIELD_IDS: Final = "skipstone.field-ids"
 BASIC: Final = ("numRows", "numFiles", "totalSize", "rawDataSize")
 # What a partition was like when it was last looked at; statistics of another state are not its own.
 _STATE: Final = "skipstone.partition-state"
@@ -82,27 +88,48 @@ def mirror_table(table: Table, store: HiveStore, *, database: str, name: str) ->
     if known is not None and known.parameters.get(METADATA_LOCATION) == table.metadata_location:
         return known
     wanted = hive_table(table.metadata, database=database, name=name, location=table.metadata_location)
+    if known is not None and known.parameters.get(_TABLE_UUID) not in (None, wanted.parameters[_TABLE_UUID]):
+        # Another table under the name of one that was dropped.
+        store.drop_table(database, name)
+        known = None
     if known is not None and known.parameters.get(SNAPSHOT_ID) == wanted.parameters.get(SNAPSHOT_ID):
         # The same rows: what was found out about them is still so.
         kept = {key: value for key, value in known.parameters.items() if key in (ACCURATE, *BASIC)}
         wanted = replace(wanted, parameters={**wanted.parameters, **kept})
-    if known is not None and [k.name for k in known.partition_keys] != [k.name for k in wanted.partition_keys]:
+    if known is not None and known.partition_keys != wanted.partition_keys:
         # A partition of other keys is another partition.
         store.drop_table(database, name)
         known = None
     if known is None:
         store.create_table(wanted)
     else:
-        store.alter_table(database, name, wanted)
+        store.alter_table(database, name, wanted, replaced=_replaced(known, wanted))
     if wanted.partition_keys:
         _mirror_partitions(table, store, wanted)
     return wanted
 
 
+def _replaced(known: HiveTable, wanted: HiveTable) -> list[str]:
+    """The columns that are other ones now, under the name and perhaps the type of one that was there before."""
+    before, now = (_field_ids(table) for table in (known, wanted))
+    return [name for name, field_id in before.items() if now.get(name, field_id) != field_id]
+
+
+def _field_ids(table: HiveTable) -> dict[str, int]:
+    try:
+        found = json.loads(table.parameters.get(_FIELD_IDS, "{}"))
+    except json.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def hive_table(metadata: TableMetadata, *, database: str, name: str, location: str) -> HiveTable:
     """A table as Hive describes it."""
     schema, spec = metadata.current_schema, metadata.default_spec
-    keys = tuple(Column(name=f.name, type=hive_type(f.type)) for f in spec.partition_type(schema).fields)
+    keyed = {field.name for field in partition_fields(spec)}
+    keys = tuple(
+        Column(name=f.name, type=hive_type(f.type)) for f in spec.partition_type(schema).fields if f.name in keyed
+    )
     taken = {key.name.lower() for key in keys}
     columns = tuple(
         Column(name=field.name, type=hive_type(field.type), comment=field.doc)
@@ -114,6 +141,8 @@ def hive_table(metadata: TableMetadata, *, database: str, name: str, location: s
         "EXTERNAL": "TRUE",
         TABLE_TYPE: "ICEBERG",
         METADATA_LOCATION: location,
+        _TABLE_UUID: str(metadata.table_uuid),
+        _FIELD_IDS: json.dumps({field.name: field.id for field in schema.fields}, ensure_ascii=False),
         **({} if metadata.current_snapshot_id is None else {SNAPSHOT_ID: str(metadata.current_snapshot_id)}),
     }
     return HiveTable(
@@ -134,17 +163,23 @@ def hive_table(metadata: TableMetadata, *, database: str, name: str, location: s
     )
 
 
+def partition_fields(spec: PartitionSpec) -> list[PartitionField]:
+    """The fields of a spec that are keys: one that was removed under format version 1 stays as a void, always null."""
+    return [field for field in spec.fields if not isinstance(field.transform, VoidTransform)]
+
+
 def partition_naming(metadata: TableMetadata) -> PartitionNaming:
     """How Hive names partitions: none under an older spec, whose rows belong to no partition that it could name."""
     schema, spec = metadata.current_schema, metadata.default_spec
-    keys = [field.name for field in spec.fields]
-    sources = [spec.source_type(field, schema) for field in spec.fields]
+    fields = partition_fields(spec)
+    keys = [field.name for field in fields]
+    sources = [spec.source_type(field, schema) for field in fields]
 
     def name_of(spec_id: int, values: Mapping[str, Value]) -> str | None:
-        if spec_id != spec.spec_id:
+        if spec_id != spec.spec_id or not fields:
             return None
         texts: list[str | None] = []
-        for field, source in zip(spec.fields, sources, strict=True):
+        for field, source in zip(fields, sources, strict=True):
             value = values.get(field.name)
             texts.append(None if value is None else field.transform.to_human(source, value))
         return partition_name(keys, texts)

@@ -55,6 +55,22 @@ def with_totals(parameters: Mapping[str, str], partitions: Sequence[HivePartitio
     return shown if ACCURATE in parameters and has_basic(parameters) else _without(shown)
 
 
+def comparable(type_: str, text: str) -> object:
+    """What two texts of the same value have in common: 07 and 7, 1.50 and 1.5, a `T` or a space in a moment."""
+    kind = kind_of(type_)
+    with suppress(ValueError, InvalidOperation, OverflowError):
+        match kind:
+            case Kind.LONG | Kind.DOUBLE | Kind.DECIMAL | Kind.DATE:
+                return parse_bound(kind, text)
+            case Kind.BOOLEAN:
+                return text.lower()
+            case Kind.TIMESTAMP:
+                moment, _, fraction = text.replace("T", " ").partition(".")
+                # As text, because a fraction may have more digits than Python keeps.
+                return moment, fraction.rstrip("0")
+    return text
+
+
 def _bounds(kind: Kind, values: Iterable[str]) -> list[Bound]:
     if kind not in BOUNDED:
         return []

@@ -29,7 +29,7 @@ from skipstone.hive.errors import (
     HiveNotFound,
 )
 from skipstone.hive.objects import Column, HiveTable
-from skipstone.hive.partition_keys import key_statistics, with_totals
+from skipstone.hive.partition_keys import comparable, key_statistics, with_totals
 from skipstone.hive.partition_names import parse_partition_name, partition_name
 from skipstone.hive.statements import (
     Analyze,
@@ -213,7 +213,8 @@ class HiveSession:
         )
 
     def _one_partition(self, table: HiveTable, keys: Sequence[PartitionKey]) -> str:
-        if any(key.value is None for key in keys) or len(keys) != len(table.partition_keys):
+        is_whole = len(keys) == len(table.partition_keys) and all(key.value is not None for key in keys)
+        if table.partition_keys and not is_whole:
             expected = ", ".join(f"{key.name}='...'" for key in table.partition_keys)
             raise HiveInvalid(
                 f"Invalid partition of {table.database}.{table.name}: expected a value for every key: "
@@ -223,6 +224,8 @@ class HiveSession:
 
     def _partitions(self, table: HiveTable, keys: Sequence[PartitionKey]) -> list[str]:
         """The partitions that a clause names: all that have its values."""
+        if not table.partition_keys:
+            raise HiveInvalid(f"Invalid partition of {table.database}.{table.name}: the table has no partition keys.")
         known = {key.name.lower(): key.name for key in table.partition_keys}
         fixed: dict[str, str] = {}
         for key in keys:
@@ -235,7 +238,7 @@ class HiveSession:
                 fixed[known[key.name.lower()]] = key.value
         names = self._store.partition_names(table.database, table.name)
         wanted = {name: parse_partition_name(partition_name([name], [value]))[name] for name, value in fixed.items()}
-        found = [name for name in names if wanted.items() <= parse_partition_name(name).items()]
+        found = [name for name in names if _has_values(table, parse_partition_name(name), wanted)]
         if not found:
             asked = ", ".join(f"{name}={value!r}" for name, value in fixed.items()) or "any"
             raise HiveNotFound(
@@ -244,6 +247,15 @@ class HiveSession:
                 code=PARTITION_NOT_FOUND,
             )
         return found
+
+
+def _has_values(table: HiveTable, values: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Whether a partition has the values that a clause asks for, however they are written."""
+    types = {key.name: key.type for key in table.partition_keys}
+    return all(
+        values[name] == text or comparable(types[name], values[name]) == comparable(types[name], text)
+        for name, text in wanted.items()
+    )
 
 
 def _nested(column: Column, path: Sequence[str]) -> Column:

@@ -90,8 +90,13 @@ def _value(kind: str, raw: str) -> str:
     if kind == "quoted":
         return raw[1:-1].replace("``", "`")
     if kind == "text":
-        return _ESCAPE.sub(_unescaped, raw[1:-1])
+        return _joined(_ESCAPE.sub(_unescaped, raw[1:-1]))
     return raw
+
+
+def _joined(text: str) -> str:
+    """Two escapes that are the halves of one character, as Java writes it, are that character."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _unescaped(found: re.Match[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -228,3 +228,112 @@ def test_what_does_not_exist_has_hives_number(lake: Lake, session: HiveSession, 
         session.run(statement)
     assert isinstance(problem.value, HiveError)
     assert problem.value.code == code
+
+
+def test_statistics_do_not_pass_to_another_column_of_the_same_name(
+    lake: Lake, store: HiveStore, session: HiveSession
+) -> None:
+    table = lake.create_table("shop.t", [("a", "int"), ("b", "int"), ("c", "int"), ("p", "int")], partition_by=["p"])
+    table.append([{"a": 1, "b": 100, "c": 5, "p": 1}, {"a": 2, "b": 200, "c": 6, "p": 2}])
+    session.run("ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS")
+    table = lake.load_table("shop.t")
+    with table.update_schema() as update:
+        update.delete_column("c")
+    with table.update_schema() as update:
+        update.add_column("c", "int")
+    for old, new in (("a", "x"), ("b", "a"), ("x", "b")):
+        with table.update_schema() as update:
+            update.rename_column(old, new)
+    shown = dict(session.run("DESCRIBE FORMATTED t c"))  # type: ignore[arg-type]
+    assert (shown["min"], shown["max"], shown["num_nulls"]) == ("", "", "")
+    assert store.table_statistics("shop", "t") == []
+    assert accurate_columns(store.table("shop", "t").parameters) == set()
+    for part in store.partitions("shop", "t"):
+        assert accurate_columns(part.parameters) == set()
+    session.run("ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS")
+    found = {one.column: (one.low, one.high, one.num_nulls) for one in store.table_statistics("shop", "t")}
+    assert found == {"a": (100, 200, 0), "b": (1, 2, 0), "c": (None, None, 2)}
+
+
+def test_a_table_under_the_name_of_a_dropped_one_starts_without_statistics(
+    lake: Lake, store: HiveStore, session: HiveSession
+) -> None:
+    lake.create_table("shop.t", [("a", "int")]).append([{"a": 1}])
+    session.run("ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS")
+    lake.drop_table("shop.t")
+    lake.create_table("shop.t", [("a", "int")])
+    assert dict(session.run("DESCRIBE FORMATTED t a"))["num_nulls"] == ""  # type: ignore[arg-type]
+    assert store.table_statistics("shop", "t") == []
+
+
+def test_a_key_that_was_removed_under_version_1_is_a_column_again(
+    lake: Lake, store: HiveStore, session: HiveSession
+) -> None:
+    table = lake.create_table("shop.t", [("id", "int"), ("state", "string")], partition_by=["state"], format_version=1)
+    table.append([{"id": 1, "state": "NY"}])
+    with table.update_spec() as update:
+        update.remove_field("state")
+    table.append([{"id": 2, "state": "CAL"}])
+    session.run("ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS")
+    assert [name for name, _, _ in session.run("DESCRIBE t")] == ["id", "state"]
+    state = of_table(store, "t", "state")
+    assert state is not None
+    assert (state.max_length, state.avg_length, state.num_distincts) == (3, 2.5, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_found"),
+    [
+        ("k=7", True), ("k='07'", True), ("k=+7", True), ("k=8", False), ("k='seven'", False), ("de=1.5", True),
+        ("de='1.500'", True), ("bo='TRUE'", True), ("f=1", True), ("f=1e0", True), ("d='2026-01-01'", True),
+        ("ts='2026-01-01 05:00:00.5'", True), ("ts='2026-01-01T05:00:00.500000'", True),
+        ("ts='2026-01-01 05:00:00'", False), ("s='\\uD83D\\uDE00'", True), ("s='07'", False),
+    ],
+)  # fmt: skip
+def test_a_partition_is_found_however_its_value_is_written(
+    lake: Lake, session: HiveSession, value: str, is_found: bool
+) -> None:
+    schema = [("id", "int"), ("k", "int"), ("de", "decimal(9,2)"), ("bo", "boolean"), ("f", "double"), ("d", "date"),
+              ("ts", "timestamp"), ("s", "string")]  # fmt: skip
+    table = lake.create_table("shop.t", schema, partition_by=[name for name, _ in schema[1:]])
+    moment = datetime(2026, 1, 1, 5, 0, 0, 500_000)
+    given = {"k": 7, "de": Decimal("1.50"), "bo": True, "f": 1.0, "d": moment.date(), "ts": moment, "s": "\U0001f600"}
+    table.append([{"id": 1, **given}])
+    statement = f"ANALYZE TABLE t PARTITION({value}) COMPUTE STATISTICS FOR COLUMNS id"
+    if is_found:
+        session.run(statement)
+        return
+    with pytest.raises(HiveNotFound, match="Cannot find partition"):
+        session.run(statement)
+
+
+def test_a_partition_of_a_table_without_keys_is_refused(lake: Lake, session: HiveSession) -> None:
+    lake.create_table("shop.t", [("id", "int")])
+    for statement in ("DESCRIBE FORMATTED t PARTITION(p='1') id", "ANALYZE TABLE t PARTITION(p) COMPUTE STATISTICS"):
+        with pytest.raises(HiveInvalid, match="the table has no partition keys"):
+            session.run(statement)
+
+
+def test_extreme_values_come_out_as_they_went_in(lake: Lake, store: HiveStore, session: HiveSession) -> None:
+    schema = [("bi", "long"), ("d", "double"), ("de", "decimal(38,38)"), ("wide", "decimal(38,0)"), ("dt", "date"),
+              ("ts", "timestamp"), ("s", "string"), ("bn", "binary"), ("bo", "boolean")]  # fmt: skip
+    low = {"bi": -(2**63), "d": 5e-324, "de": Decimal("-0." + "9" * 38), "wide": Decimal("-" + "9" * 38),
+           "dt": date(1, 1, 1), "ts": datetime(1969, 12, 31, 23, 59, 59, 500_000), "s": "", "bn": b"\0\0",
+           "bo": True}  # fmt: skip
+    high = {"bi": 2**63 - 1, "d": 1.7976931348623157e308, "de": Decimal("0." + "0" * 37 + "1"),
+            "wide": Decimal("1" + "0" * 37), "dt": date(9999, 12, 31),
+            "ts": datetime(9999, 12, 31, 23, 59, 59, 999_999), "s": "\U0001f600x", "bn": b"", "bo": None}  # fmt: skip
+    lake.create_table("shop.t", schema).append([low, high])
+    session.run("ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS")
+    found = {one.column: one for one in store.table_statistics("shop", "t")}
+    for name in ("bi", "d", "de", "wide"):
+        assert (found[name].low, found[name].high) == (low[name], high[name])
+        assert found[name].num_distincts == 2
+    assert (found["dt"].low, found["dt"].high) == (-719162, 2932896)
+    assert (found["ts"].low, found["ts"].high) == (-1, 253402300799)
+    # Lengths are in characters, as Hive's own `length` counts them: one that needs four bytes is one.
+    assert (found["s"].avg_length, found["s"].max_length) == (1.0, 2)
+    assert (found["bn"].avg_length, found["bn"].max_length) == (1.0, 2)
+    assert (found["bo"].num_trues, found["bo"].num_falses, found["bo"].num_nulls) == (1, 0, 1)
+    shown = dict(session.run("DESCRIBE FORMATTED t de"))  # type: ignore[arg-type]
+    assert (shown["min"], shown["max"]) == ("-0." + "9" * 38, "0." + "0" * 37 + "1")

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
 from skipstone.catalog.database import Database
 from skipstone.errors import AlreadyExists, CommitRejected, InvalidInput
+from skipstone.hive.accurate import KEY as ACCURATE
 from skipstone.hive.accurate import without_columns
 from skipstone.hive.objects import Column, HiveTable, Storage
 from skipstone.hive.store.layout import Tables
@@ -66,15 +67,24 @@ class TableRows:
             ) from None
 
     def alter_table(
-        self, database: str, name: str, table: HiveTable, *, expected: Mapping[str, str | None] | None = None
+        self,
+        database: str,
+        name: str,
+        table: HiveTable,
+        *,
+        expected: Mapping[str, str | None] | None = None,
+        replaced: Collection[str] = (),
     ) -> None:
-        """Make a table what `table` says. With `expected`, only if these parameters still have these values."""
+        """Make a table what `table` says. With `expected`, only if these parameters still have these values.
+
+        Of columns in `replaced`, which are others now under the same name, no statistics are kept.
+        """
         _check_table(table)
         try:
             with self._database.writing(f"Cannot change table {database}.{name}") as connection:
                 row = table_row(connection, self._tables, database, name)
                 self._check_expected(connection, row, expected or {})
-                gone = self._drop_stale(connection, row, table.columns)
+                gone = self._drop_stale(connection, row, table.columns, replaced)
                 self._update_row(connection, row, table)
                 _put_columns(connection, self._tables, row.storage_id, table.columns)
                 values = without_columns(table.parameters, gone)
@@ -102,9 +112,11 @@ class TableRows:
                     f"got {now.get(key)}. The table has been modified. Retry is safe."
                 )
 
-    def _drop_stale(self, connection: sa.Connection, row: TableRow, columns: Iterable[Column]) -> list[str]:
-        """Remove the statistics of columns that are gone or are another type now."""
-        kept = {(column.name, column.type.lower()) for column in columns}
+    def _drop_stale(
+        self, connection: sa.Connection, row: TableRow, columns: Iterable[Column], replaced: Collection[str]
+    ) -> list[str]:
+        """Remove the statistics of columns that are gone, are another type now, or another column."""
+        kept = {(column.name, column.type.lower()) for column in columns if column.name not in replaced}
         had = read_columns(connection, self._tables, row.storage_id)
         gone = [column.name for column in had if (column.name, column.type.lower()) not in kept]
         if gone:
@@ -112,7 +124,20 @@ class TableRows:
             connection.execute(sa.delete(own).where(own.c.TBL_ID == row.table_id, own.c.COLUMN_NAME.in_(gone)))
             ids = sa.select(self._tables.partitions.c.PART_ID).where(self._tables.partitions.c.TBL_ID == row.table_id)
             connection.execute(sa.delete(parts).where(parts.c.PART_ID.in_(ids), parts.c.COLUMN_NAME.in_(gone)))
+            self._mark_partitions(connection, ids, gone)
         return gone
+
+    def _mark_partitions(self, connection: sa.Connection, ids: sa.Select[tuple[int]], gone: Collection[str]) -> None:
+        """Say of no partition that statistics of columns that are gone are accurate."""
+        held = self._tables.partition_parameters
+        of_parts = (held.c.PARAM_KEY == ACCURATE, held.c.PART_ID.in_(ids))
+        for number, value in list(connection.execute(sa.select(held.c.PART_ID, held.c.PARAM_VALUE).where(*of_parts))):
+            left = without_columns({ACCURATE: value}, gone).get(ACCURATE)
+            one = (held.c.PARAM_KEY == ACCURATE, held.c.PART_ID == number)
+            if left is None:
+                connection.execute(sa.delete(held).where(*one))
+            elif left != value:
+                connection.execute(sa.update(held).where(*one).values(PARAM_VALUE=left))
 
     def _update_row(self, connection: sa.Connection, row: TableRow, table: HiveTable) -> None:
         tbls, sds = self._tables.tables, self._tables.storage
