@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from skipstone.index.loading import find_rollup
-from skipstone.index.places import index_directory, rollup_path, sidecar_path
+from skipstone.index.places import index_directory, is_index_file, rollup_path, sidecar_path
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage.protocol import FileInfo, Storage
 
@@ -16,7 +16,7 @@ from skipstone.storage.protocol import FileInfo, Storage
 def index_files(metadata: TableMetadata, storage: Storage) -> list[FileInfo]:
     """All files of a table's index; none where it cannot be reached."""
     directory = index_directory(metadata)
-    return [] if directory is None else list(storage.list(directory))
+    return [] if directory is None else [info for info in storage.list(directory) if is_index_file(info.path)]
 
 
 def name_of(path: str) -> str:

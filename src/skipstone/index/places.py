@@ -21,15 +21,20 @@ ROLLUP: Final = ".rollup"
 
 def index_directory(metadata: TableMetadata) -> str | None:
     """The directory of a table's index; None where the table has no neighbourhood to keep one in."""
+    parent, _, name = metadata.location.rstrip("/").rpartition("/")
+    # Another table may take the location after this one is dropped.
+    own = f"{name}-{_digest(str(metadata.table_uuid or metadata.location))}"
     told = property_value(metadata.properties, INDEX_PATH)
     if told is not None:
-        return told.rstrip("/")
-    parent, _, name = metadata.location.rstrip("/").rpartition("/")
+        # Other tables may be told the same one, and other things may lie in it.
+        return join(told.rstrip("/"), own)
     if not name or not parent or parent.endswith((":", "/")):
         return None
-    # Another table may take the location after this one is dropped.
-    whose = metadata.table_uuid or metadata.location
-    return join(join(parent, HIDDEN), f"{name}-{_digest(str(whose))}")
+    return join(join(parent, HIDDEN), own)
+
+
+def is_index_file(path: str) -> bool:
+    return path.endswith((SIDECAR, ROLLUP))
 
 
 def sidecar_path(directory: str, manifest_path: str) -> str:
