@@ -7,6 +7,7 @@ block is a run of at most `BLOCK_FILES` files. Large partitions have blocks of t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
@@ -30,6 +31,13 @@ class Blocks:
     order: Ints
     partition_starts: Ints
     starts: Ints
+
+    @property
+    def cut(self) -> str:
+        """Tells one way to cut a manifest from another: the number of a block means nothing without it."""
+        digest = blake2b(self.order.astype("<i8").tobytes(), digest_size=8)
+        digest.update(self.starts.astype("<i8").tobytes())
+        return digest.hexdigest()
 
 
 def cut_blocks(entries: LiveEntries, *, sort_id: int | None = None, block_files: int | None = None) -> Blocks:

@@ -48,7 +48,7 @@ def index_entries(entries: Any, manifest: ManifestFile, metadata: TableMetadata)
     sort = metadata.default_sort_order.fields
     blocks = cut_blocks(live, sort_id=sort[0].source_id if sort else None)
     identity = identity_of(manifest, len(live))
-    record = ManifestRecord(identity=identity, has_sidecar=True)
+    record = ManifestRecord(identity=identity, has_sidecar=True, cut=blocks.cut)
     return ManifestIndex(
         sidecar=write_sidecar(live, blocks, identity),
         zones=ManifestZones(record=record, rows=zone_rows(live, blocks, schema)),

@@ -39,6 +39,12 @@ class Opened:
             while self._bytes > self._bytes_max and len(self._kept) > 1:
                 self._bytes -= self._kept.popitem(last=False)[1][2]
 
+    def drop(self, storage: Storage, key: Hashable) -> None:
+        """Forget one file, to open it anew when it is asked for."""
+        with self._lock:
+            found = self._kept.pop((id(storage), key), None)
+            self._bytes -= 0 if found is None else found[2]
+
     def clear(self) -> None:
         with self._lock:
             self._kept.clear()

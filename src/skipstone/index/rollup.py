@@ -30,8 +30,11 @@ _MANIFEST: Final = "manifest"
 
 
 class ManifestRecord(msgspec.Struct, kw_only=True, frozen=True):
+    """`cut` is how the sidecar cuts the manifest into blocks; one made anew may cut it in another way."""
+
     identity: Identity
     has_sidecar: bool
+    cut: str | None = None
 
 
 class RollupHeader(msgspec.Struct, kw_only=True, frozen=True):

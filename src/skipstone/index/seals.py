@@ -33,7 +33,8 @@ def check_seal(data: bytes | bytearray | memoryview, source: str, start: int = 0
 
 def _place(data: bytes | bytearray | memoryview, start: int) -> int:
     whole = bytes(data) if isinstance(data, memoryview) else data
-    return whole.index(_MARK, start) + len(_MARK)
+    # Values and paths may hold the mark, too; what is sealed is written before it.
+    return whole.rindex(_MARK, start) + len(_MARK)
 
 
 def _checksum(data: bytes | bytearray | memoryview, start: int, at: int) -> int:

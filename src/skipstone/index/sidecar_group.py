@@ -123,6 +123,7 @@ class SidecarGroup:
             return source.sidecar.fetch(self._storage, names, source.blocks)
         except (SkipstoneError, OSError, pa.ArrowException) as error:
             self.failed[source.place] = str(error)
+            opened.drop(self._storage, source.sidecar.path)  # another process may have written it anew
             return None
 
 

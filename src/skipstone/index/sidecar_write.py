@@ -38,13 +38,15 @@ _HEADER_MARK: Final = b"skipstone-header:"
 _CHUNKS_MARK: Final = b"skipstone-chunks:"
 _SIZE_DIGITS: Final = 8  # of the header, behind its mark
 WRITING: Final = {"compression": "lz4", "use_dictionary": False, "write_statistics": False, "store_schema": False}
+_BETWEEN_BYTES_MAX: Final = 64  # the key of the chunks is between the header and their mark
 _TAIL_BYTES: Final = 8  # the footer's length and the magic number end a Parquet file
 
 
 class Header(msgspec.Struct, kw_only=True, frozen=True):
     """What a sidecar says about itself. `constants` are columns of one value, `leaves` the stored ones in order.
 
-    `list_values` has, for a column of lists, how many values each block holds; others have one a file.
+    `list_values` has, for a column of lists, how many values each block holds; others have one a file. `cut` tells
+    whether the blocks are those that a roll-up numbers.
     """
 
     version: int
@@ -56,6 +58,7 @@ class Header(msgspec.Struct, kw_only=True, frozen=True):
     leaves: tuple[Leaf, ...]
     block_files: tuple[int, ...]
     list_values: dict[str, tuple[int, ...]]
+    cut: str | None = None
 
 
 def write_sidecar(entries: LiveEntries, blocks: Blocks, identity: Identity) -> bytes:
@@ -77,6 +80,7 @@ def write_sidecar(entries: LiveEntries, blocks: Blocks, identity: Identity) -> b
         constants=constants,
         leaves=leaves_of(table.schema.remove_metadata()),
         block_files=tuple(sizes.tolist()),
+        cut=blocks.cut,
         list_values={
             n: _values_stored(column, blocks.starts) for n, column in stored.items() if pa.types.is_list(column.type)
         },
@@ -186,8 +190,16 @@ def _footer_start(data: bytes | bytearray) -> int:
 
 def directory_start(tail: bytes) -> int | None:
     """Where, in the last bytes of a sidecar, the part begins that a reader needs; None if it begins before them."""
-    start = tail.rfind(_HEADER_MARK, 0, max(0, tail.rfind(_CHUNKS_MARK)))
-    return None if start < 0 else start
+    chunks = tail.rfind(_CHUNKS_MARK)
+    start = tail.rfind(_HEADER_MARK, 0, max(0, chunks))
+    while start >= 0:
+        size = tail[start + len(_HEADER_MARK) :][:_SIZE_DIGITS]
+        end = start + len(_HEADER_MARK) + _SIZE_DIGITS + (int(size) if size.isdigit() else 0)
+        if 0 <= chunks - end <= _BETWEEN_BYTES_MAX:
+            return start
+        # Paths in the header may hold the mark: the header is the one that ends before the chunks.
+        start = tail.rfind(_HEADER_MARK, 0, start)
+    return None
 
 
 def parse_directory(directory: bytes) -> tuple[Header, Any]:

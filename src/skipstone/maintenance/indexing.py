@@ -15,7 +15,7 @@ from skipstone.index.build import index_manifest
 from skipstone.index.cleaning import index_files
 from skipstone.index.loading import find_sidecar, forget_opened, rollups_of
 from skipstone.index.places import index_directory, rollup_path, sidecar_path
-from skipstone.index.rollup import ManifestZones, Part, write_rollup
+from skipstone.index.rollup import ManifestRecord, ManifestZones, Part, write_rollup
 from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
@@ -114,8 +114,12 @@ def _known(
         for path, place in places.items():
             found.setdefault(path, rollup.part([place]))
     by_path = {m.manifest_path: m for m in manifests}
-    return {
-        path: part
-        for path, part in found.items()
-        if not part.records[0].has_sidecar or find_sidecar(storage, directory, by_path[path], []) is not None
-    }
+    return {path: p for path, p in found.items() if _is_whole(p.records[0], by_path[path], storage, directory)}
+
+
+def _is_whole(record: ManifestRecord, manifest: ManifestFile, storage: Storage, directory: str) -> bool:
+    """Whether what a roll-up says of a manifest needs no sidecar, or has the one whose blocks it numbers."""
+    if not record.has_sidecar:
+        return True
+    sidecar = find_sidecar(storage, directory, manifest, [])
+    return sidecar is not None and sidecar.header.cut is not None and sidecar.header.cut == record.cut

@@ -38,13 +38,22 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocks:
-    """The blocks of a manifest that are left; `is_all` where it has no zones smaller than itself, or all are left."""
+    """The blocks of a manifest that are left; `is_all` where it has no zones smaller than itself, or all are left.
+
+    The numbers are those of one `cut` of the manifest, and of no other.
+    """
 
     numbers: Sequence[int]
     is_all: bool
+    cut: str | None = None
 
     def __len__(self) -> int:
         return 1 if self.is_all else len(self.numbers)
+
+    def of(self, cut: str | None, num_blocks: int) -> Sequence[int]:
+        """The numbers of the blocks that are left in a sidecar; all, where it is not known to be cut like this."""
+        is_known = cut is not None and cut == self.cut and not self.is_all
+        return self.numbers if is_known else range(num_blocks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,13 +144,15 @@ def judge_rollups(
 ) -> Judged:
     """What is left of each manifest."""
     sidecars: list[bool | None] = [None] * len(manifests)
+    cuts: list[str | None] = [None] * len(manifests)
     parts = []
     for rollup in rollups:
         numbers = {}
         for place, manifest in enumerate(manifests):
             if sidecars[place] is None and (number := rollup.find(manifest)) is not None:
                 numbers[number] = place
-                sidecars[place] = rollup.header.manifests[number].has_sidecar
+                record = rollup.header.manifests[number]
+                sidecars[place], cuts[place] = record.has_sidecar, record.cut
         if numbers:
             parts.append(_rows_about(rollup, numbers, _wanted(predicate, metadata)))
     if not parts:
@@ -151,7 +162,7 @@ def judge_rollups(
     spec_ids = np.array([m.partition_spec_id for m in manifests], np.int32)[rows.column(_PLACE).to_numpy()]
     rows = rows.append_column("spec_id", pa.array(spec_ids, pa.int32()))
     none, every = _proofs(rows, predicate, metadata, schema, float_order)
-    return Judged(blocks=_left(rows, ~none, sidecars), sidecars=sidecars, rows=rows, kept=~none, every=every)
+    return Judged(blocks=_left(rows, ~none, sidecars, cuts), sidecars=sidecars, rows=rows, kept=~none, every=every)
 
 
 def _wanted(predicate: Predicate, metadata: TableMetadata) -> list[str]:
@@ -194,7 +205,7 @@ def _proofs(
     return none, every
 
 
-def _left(rows: Any, kept: Mask, sidecars: Sequence[bool | None]) -> list[Blocks | None]:
+def _left(rows: Any, kept: Mask, sidecars: Sequence[bool | None], cuts: Sequence[str | None]) -> list[Blocks | None]:
     kind, place = rows.column("kind").to_numpy(), rows.column(_PLACE).to_numpy()
     number = rows.column("number").to_numpy()
     manifest_kept = np.zeros(len(sidecars), bool)
@@ -214,7 +225,8 @@ def _left(rows: Any, kept: Mask, sidecars: Sequence[bool | None]) -> list[Blocks
         elif not manifest_kept[i]:
             found.append(Blocks(numbers=(), is_all=False))
         else:
-            found.append(Blocks(numbers=chosen, is_all=num_blocks[i] == 0 or len(chosen) == num_blocks[i]))
+            is_all = bool(num_blocks[i] == 0 or len(chosen) == num_blocks[i])
+            found.append(Blocks(numbers=chosen, is_all=is_all, cut=cuts[i]))
     return found
 
 

@@ -82,8 +82,9 @@ def _opened(turns: Sequence[Turn], wish: Wish, question: Question, directory: st
         if not wish.is_covered_by(sidecar):
             notes.append(f"Cannot use {sidecar.path}: it does not cover all columns of the filter.")
             return None
-        every = blocks is None or blocks.is_all
-        numbers = range(len(sidecar.header.block_files)) if blocks is None or every else blocks.numbers
+        header = sidecar.header
+        every = range(len(header.block_files))
+        numbers = every if blocks is None else blocks.of(header.cut, len(every))
         return Source(place=place, manifest=manifest, sidecar=sidecar, blocks=numbers)
 
     return [source for source in in_parallel(open_, turns, _threads(directory, len(turns))) if source is not None]

@@ -1,0 +1,130 @@
+"""What an index file says is believed only where it is about what it is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from tests.support.indexed import SIDECARS_ALWAYS, assert_same_plan, index_files_of, small_blocks
+
+import skipstone
+from skipstone.index import rollup_bytes
+from skipstone.index.loading import forget_opened
+
+pa: Any = pyarrow
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Any:
+    return skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))
+
+
+@pytest.fixture
+def ordered(lake: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """One manifest of eight files in four blocks, sorted by id, and a snapshot after it."""
+    small_blocks(monkeypatch, 2)
+    properties = {**SIDECARS_ALWAYS, "commit.manifest.min-count-to-merge": "2"}
+    table = lake.create_table("db.o", [("id", "long"), ("v", "long")], sort_by=["id"], properties=properties)
+    for i in [5, 1, 8, 3, 7, 2, 6, 4]:
+        table.append(pa.table({"id": [i], "v": [10 * i]}))
+    table.create_branch("then")
+    table.set_properties({"commit.manifest-merge.enabled": "false"})
+    table.append(pa.table({"id": [50], "v": [500]}))
+    return table
+
+
+def test_blocks_of_a_sidecar_that_was_cut_anew_are_not_those_of_an_older_rollup(ordered: Any) -> None:
+    ordered.sort_by("id desc")
+    ordered.set_properties({"skipstone.index.columns": "v"})  # without the sort column, files are not sorted
+    ordered.index.tighten()
+    for value in range(10, 90, 10):
+        assert len(assert_same_plan(ordered, f"v = {value}", ref="then")) == 1
+        assert len(assert_same_plan(ordered, f"v = {value}")) == 1
+
+
+def test_a_sidecar_of_more_or_fewer_blocks_is_read_whole(ordered: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_blocks(monkeypatch, 8)
+    ordered.index.tighten()
+    assert len(assert_same_plan(ordered, "v = 80", ref="then")) == 1
+
+
+def test_a_rollup_that_numbers_other_blocks_is_made_anew(ordered: Any) -> None:
+    branch = ordered.refs["then"].snapshot_id
+    ordered.set_properties({"skipstone.index.columns": "v"})
+    ordered.index.tighten()
+    report = ordered.build_index(snapshot_id=branch)
+    assert (report.indexed, report.known) == (1, 0)
+    assert ordered.build_index(snapshot_id=branch).indexed == 0
+    assert_same_plan(ordered, "v = 30", ref="then")
+
+
+def test_a_sidecar_that_another_process_made_anew_is_opened_anew(ordered: Any) -> None:
+    scan = {"predicate": "v = 30", "ref": "then"}
+
+    def plan() -> Any:
+        return ordered.scan(scan["predicate"], ref=scan["ref"]).plan()
+
+    forget_opened()
+    assert len(plan()) == 1
+    sidecars = [p for p in index_files_of(ordered) if p.name.endswith(".zones.parquet")]
+    old = {p: p.read_bytes() for p in sidecars}
+    ordered.set_properties({"skipstone.index.columns": "v"})
+    ordered.index.tighten()
+    new = {p: p.read_bytes() for p in sidecars}
+    for path, data in old.items():
+        path.write_bytes(data)
+    forget_opened()
+    ordered.scan("v >= 0").plan()  # opens the old ones
+    for path, data in new.items():
+        path.write_bytes(data)
+    first, second = plan(), plan()
+    assert "checksum" in first.notes[0] and not second.notes
+    assert first.files.equals(second.files)
+
+
+MARKS = [
+    "skipstone-seal:abcdefghij",
+    "skipstone-header:",
+    "skipstone-header:00000009abcdefghiskipstone-chunks:AAAA",
+    "skipstone-chunks:",
+    "PAR1",
+]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("few_rows", [2048, 1])
+def test_values_and_paths_may_hold_the_marks_of_index_files(
+    lake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, few_rows: int
+) -> None:
+    monkeypatch.setattr(rollup_bytes, "_FEW_ROWS", few_rows)
+    table = lake.create_table(
+        "db.m",
+        [("id", "long"), ("s", "string")],
+        partition_by=["s"],
+        location=str(tmp_path / mark / "t"),
+        properties={**SIDECARS_ALWAYS, "write.metadata.metrics.default": "full"},
+    )
+    table.append(pa.table({"id": [1, 2], "s": [mark + "zz"] * 2}))
+    table.append(pa.table({"id": [3, 4], "s": [mark + "zz", mark + "0"]}))
+    for predicate in (None, f"s = '{mark}zz'", "id = 3", f"s < '{mark}1'"):
+        assert not assert_same_plan(table, predicate).notes
+    assert table.scan(f"s = '{mark}zz'").count() == 3
+
+
+def test_a_told_directory_is_shared_with_other_tables_and_other_files(lake: Any, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    properties = {**SIDECARS_ALWAYS, "skipstone.index.path": str(shared)}
+    one, two = (lake.create_table(f"db.{name}", [("id", "long")], properties=properties) for name in ("one", "two"))
+    for table in (one, two):
+        table.append(pa.table({"id": [1, 2]}))
+    precious = [shared / "precious.parquet", Path(one.index.status().directory) / "precious.txt"]
+    for path in precious:
+        path.write_bytes(b"somebody else's")
+    assert one.remove_orphan_files(older_than="2999-01-01T00:00:00+00:00") == []
+    assert one.index.drop() == 2
+    assert two.index.status().manifests_indexed == 1
+    lake.drop_table("db.two", purge=True)
+    assert all(path.exists() for path in precious)
+    assert not any(path.name.endswith((".rollup", ".zones.parquet")) for path in shared.rglob("*"))
