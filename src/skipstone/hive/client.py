@@ -193,7 +193,9 @@ class HiveClient:
                 raise self._fault(name, api.TApplicationException.read(self._source))
             if head.name != name or head.sequence != self._sequence:
                 raise ProtocolViolation(f"Invalid answer to {name}: expected its own, got one to {head.name}.")
-            return answer.read(self._source)
+            answered = answer.read(self._source)
+            self._source.end_frame()
+            return answered
         except (OSError, ProtocolViolation) as error:
             # Whether the call was done is not known, so it is not repeated here.
             self._disconnect()

@@ -166,6 +166,77 @@ def test_more_clients_than_allowed_are_turned_away_until_one_leaves(server: Hive
         one.close()
 
 
+def test_a_silent_client_makes_room_when_all_places_are_taken(store: HiveStore) -> None:
+    few = replace(SETTINGS, clients_max=3, idle_seconds_kept=0.0, message_seconds_max=30.0)
+    with HiveServer(HiveService(store), few) as server:
+        address = ("127.0.0.1", server.port)
+        silent = [socket.create_connection(address, timeout=10) for _ in range(3)]
+        # One is in the middle of a message, which is not silence.
+        silent[0].sendall(WHOLE[:10])
+        while len(server._clients) < 3 or all(one.idle_since is not None for one in [*server._clients.values()]):
+            threading.Event().wait(0.001)
+        assert is_alive(server)
+        assert silent[1].recv(1) == b""
+        silent[0].sendall(WHOLE[10:])
+        assert silent[0].recv(1)
+        for one in silent:
+            one.close()
+
+
+def test_a_frame_must_end_where_its_message_ends(server: HiveServer) -> None:
+    inner = WHOLE
+    for size in (len(inner) - 5, len(inner) + 3):
+        answer = talk(server, struct.pack(">i", size) + inner + b"\0" * 3)
+        assert b"Invalid Thrift" in answer
+        assert is_alive(server)
+    assert b"Invalid" not in talk(server, struct.pack(">i", len(inner)) + inner)
+
+
+def test_very_many_tiny_elements_are_refused_before_they_take_memory(server: HiveServer) -> None:
+    count = 1 << 17
+    columns = b"\x0c\x00\x01\x0c\x00\x07\x0f\x00\x01\x0c" + struct.pack(">i", count) + b"\0" * count + b"\0\0\0"
+    head = call_bytes("create_table")[:-1]
+    answer = talk(server, head + columns)
+    assert b"expected at most 65536 elements" in answer
+    assert is_alive(server)
+
+
+def test_an_answer_that_cannot_be_written_is_an_exception(
+    server: HiveServer, client: HiveClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HiveService, "get_all_databases", lambda self, arguments: ["\ud800"])
+    with pytest.raises(MetastoreError, match="Cannot answer get_all_databases"):
+        client.call("get_all_databases")
+    monkeypatch.undo()
+    assert client.call("get_all_databases") == ["db"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("update_table_column_statistics", {}),
+        ("get_table_statistics_req", {}),
+        ("get_table", {"dbname": "db"}),
+        ("alter_table", {"dbname": "db", "tbl_name": "t"}),
+        ("set_aggr_stats_for", {}),
+        ("delete_table_column_statistics", {"db_name": "db"}),
+        ("lock", {}),
+    ],
+)
+def test_a_call_without_its_arguments_says_which(client: HiveClient, name: str, arguments: dict[str, str]) -> None:
+    with pytest.raises((InvalidInput, MetastoreError), match=rf"Invalid call of {name}: expected the argument \w+"):
+        client.call(name, **arguments)
+    assert client.call("get_all_databases") == ["db"]
+
+
+def test_counts_near_the_end_of_64_bits_are_added_up_and_answered(client: HiveClient) -> None:
+    most = 2**63 - 1
+    given = [replace(statistics_of("i", "int"), num_nulls=most, num_distincts=most)]
+    client.put_partition_statistics("db", "t", {"p=0": given, "p=1": given})
+    added, count = client.aggregate("db", "t", ["p=0", "p=1"], ["i"])
+    assert (added[0].num_nulls, added[0].num_distincts, count) == (most, most, 2)
+
+
 def test_many_clients_at_once_get_their_own_answers(server: HiveServer, store: HiveStore) -> None:
     store.put_partition_statistics("db", "t", {"p=0": every_type(1), "p=1": every_type(2)}, now=1)
     wrong: list[object] = []

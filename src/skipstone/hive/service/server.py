@@ -1,8 +1,9 @@
 """The sockets: a thread a client, and limits that keep one client from hurting the rest.
 
-A message must arrive whole within a time and a size; between messages a client may wait much longer. What is not the
-protocol is answered with an exception if a head could be read, and the connection is closed: where a message ends is
-not known any more. Nothing a client sends ends the server.
+A message must arrive whole within a time and a size; between messages a client may wait much longer, unless all places
+are taken: then the one that was silent longest makes room. What is not the protocol is answered with an exception if a
+head could be read, and the connection is closed: where a message ends is not known any more. Nothing a client sends
+ends the server.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class ServerSettings:
     message_bytes_max: int = 100 << 20
     message_seconds_max: float = 60.0
     idle_seconds_max: float = 3600.0
+    # A client that has been silent for longer makes room for another when all places are taken.
+    idle_seconds_kept: float = 60.0
     clients_max: int = 200
 
 
@@ -39,7 +42,7 @@ class HiveServer:
     def __init__(self, service: HiveService, settings: ServerSettings | None = None) -> None:
         self._service = service
         self._settings = settings or ServerSettings()
-        self._clients: set[socket.socket] = set()
+        self._clients: dict[socket.socket, _Conversation] = {}
         self._guard = threading.Lock()
         self._closing = threading.Event()
         self._listener = socket.create_server((self._settings.host, self._settings.port), backlog=128)
@@ -87,27 +90,51 @@ class HiveServer:
                 # Out of descriptors, perhaps: clients that leave free some. When closing, this ends at once.
                 self._closing.wait(0.05)
                 continue
+            conversation = _Conversation(client, self._service, self._settings)
             with self._guard:
-                is_full = len(self._clients) >= self._settings.clients_max
+                is_full = len(self._clients) >= self._settings.clients_max and not self._make_room()
                 if not is_full:
-                    self._clients.add(client)
+                    self._clients[client] = conversation
             if is_full:
                 client.close()
                 continue
-            threading.Thread(target=self._serve, args=(client,), name="skipstone-hive-client", daemon=True).start()
+            try:
+                threading.Thread(
+                    target=self._serve, args=(client, conversation), name="skipstone-hive-client", daemon=True
+                ).start()
+            except RuntimeError as error:
+                # No thread is to be had; this client leaves, the others and those to come stay.
+                _log.warning("client turned away: %s", error)
+                self._forget(client)
+                client.close()
 
-    def _serve(self, client: socket.socket) -> None:
+    def _make_room(self) -> bool:
+        """Send away the client that has been silent longest, if that is long enough."""
+        before = time.monotonic() - self._settings.idle_seconds_kept
+        silent = [(since, c) for c, one in self._clients.items() if (since := one.idle_since) is not None]
+        oldest = min(silent, key=lambda one: one[0], default=None)
+        if oldest is None or oldest[0] > before:
+            return False
+        del self._clients[oldest[1]]
+        with suppress(OSError):
+            oldest[1].shutdown(socket.SHUT_RDWR)
+        return True
+
+    def _serve(self, client: socket.socket, conversation: _Conversation) -> None:
         try:
             with client:
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                _Conversation(client, self._service, self._settings).run()
+                conversation.run()
         except OSError as error:
             _log.debug("client left: %s", error)
         except Exception:
             _log.exception("conversation ended by a fault")
         finally:
-            with self._guard:
-                self._clients.discard(client)
+            self._forget(client)
+
+    def _forget(self, client: socket.socket) -> None:
+        with self._guard:
+            self._clients.pop(client, None)
 
 
 class _Conversation:
@@ -118,6 +145,8 @@ class _Conversation:
         self._service = service
         self._settings = settings
         self._deadline: float | None = None
+        # Since when nothing of a message has come; none while one is coming or is answered.
+        self.idle_since: float | None = time.monotonic()
         self._source = Input(more=self._receive, limit=settings.message_bytes_max)
 
     def run(self) -> None:
@@ -137,10 +166,12 @@ class _Conversation:
         except Truncated:
             return False
         except ProtocolViolation as error:
+            _log.warning("client sent away: %s", error)
             if call is not None:
                 self._send(failure(call, str(error)))
             return False
         self._send(reply)
+        self.idle_since = time.monotonic()
         return True
 
     def _receive(self) -> bytes:
@@ -149,6 +180,7 @@ class _Conversation:
         else:
             self._client.settimeout(max(self._deadline - time.monotonic(), 0.001))
         data = self._client.recv(_CHUNK_BYTES)
+        self.idle_since = None
         if self._deadline is None:
             self._deadline = time.monotonic() + self._settings.message_seconds_max
         return data

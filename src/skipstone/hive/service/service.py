@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from skipstone.errors import SkipstoneError
+from skipstone.errors import InvalidInput, SkipstoneError
 from skipstone.hive.service.faults import declared_exception
 from skipstone.hive.service.reading import ReadingCalls
 from skipstone.hive.service.statistics import StatisticsReadingCalls, StatisticsWritingCalls
 from skipstone.hive.service.writing import LockCalls, WritingCalls
 from skipstone.hive.store import HiveStore
-from skipstone.hive.thrift import Message, MessageKind, Struct, api, methods
+from skipstone.hive.thrift import Message, MessageKind, Method, Struct, api, methods
 from skipstone.hive.thrift.binary import Input, skip
 from skipstone.hive.thrift.idl import STRUCT
 from skipstone.hive.thrift.messages import write_message
@@ -28,6 +28,12 @@ _log = logging.getLogger(__name__)
 _WRITES: Final = frozenset(
     name for part in (WritingCalls, StatisticsWritingCalls, LockCalls) for name in vars(part) if name in methods
 )
+
+# Arguments without which a call says nothing; Thrift itself has no way to ask for them.
+_NEEDED: Final = frozenset(
+    {"db_name", "dbname", "tbl_name", "table_name", "stats_obj", "request", "req", "rqst", "ids", "tbl", "new_tbl",
+     "new_part", "database", "db", "dropTableReq"}
+)  # fmt: skip
 
 
 class HiveService(ReadingCalls, StatisticsReadingCalls, StatisticsWritingCalls, WritingCalls, LockCalls):
@@ -44,25 +50,47 @@ class HiveService(ReadingCalls, StatisticsReadingCalls, StatisticsWritingCalls, 
         reply = Message(name=call.name, kind=MessageKind.REPLY, sequence=call.sequence, is_framed=call.is_framed)
         if method is None or not hasattr(self, call.name):
             skip(source, STRUCT)
+            source.end_frame()
             return failure(call, f"Unknown method {call.name!r}.", code=_UNKNOWN_METHOD)
         arguments = method.arguments.read(source)
-        answer = method.answer()
+        source.end_frame()
         try:
-            if call.name in _WRITES and not self._allow_writes:
+            answer = self._answered(method, arguments)
+            if isinstance(answer, api.TApplicationException):
+                return failure(call, answer.message, code=answer.type)
+            return write_message(reply, answer.write)
+        except Exception as error:
+            # A value that the protocol cannot hold: the client is told, and asks its next question.
+            _log.exception("the answer to %s could not be written", call.name)
+            return failure(call, f"Cannot answer {call.name}: {error}", code=_INTERNAL_ERROR)
+
+    def _answered(self, method: Method, arguments: Struct) -> Struct:
+        answer: Struct = method.answer()
+        try:
+            if method.name in _WRITES and not self._allow_writes:
                 raise api.MetaException(
-                    message=f"Cannot {call.name}: this service only reads. Start it with writes allowed."
+                    message=f"Cannot {method.name}: this service only reads. Start it with writes allowed."
                 )
-            result = getattr(self, call.name)(arguments)
+            _check_given(method, arguments)
+            result = getattr(self, method.name)(arguments)
             if not method.is_void:
                 answer.success = result
         except Exception as error:
             if not isinstance(error, SkipstoneError | Struct):
-                _log.exception("call %s failed", call.name)
+                _log.exception("call %s failed", method.name)
             declared = declared_exception(method, error)
             if declared is None:
-                return failure(call, str(getattr(error, "message", None) or error), code=_INTERNAL_ERROR)
+                return api.TApplicationException(  # type: ignore[no-any-return]
+                    message=str(getattr(error, "message", None) or error), type=_INTERNAL_ERROR
+                )
             setattr(answer, *declared)
-        return write_message(reply, answer.write)
+        return answer
+
+
+def _check_given(method: Method, arguments: Struct) -> None:
+    missing = [name for name in method.arguments._names if name in _NEEDED and getattr(arguments, name) is None]
+    if missing:
+        raise InvalidInput(f"Invalid call of {method.name}: expected the argument {', '.join(missing)}, got none.")
 
 
 def failure(call: Message, message: str, *, code: int = _PROTOCOL_ERROR) -> bytearray:

@@ -78,8 +78,9 @@ class WritingCalls:
     def add_partition(self, arguments: Struct) -> Struct:
         new = arguments.new_part
         database = plain_name(new.dbName)
-        self._store.add_partitions(database, new.tableName, [partition_from_wire(new)])
-        return partition_to_wire(partition_from_wire(new), self._store.table(database, new.tableName))
+        table = self._store.table(database, new.tableName or "")
+        self._store.add_partitions(table.database, table.name, [partition_from_wire(new)])
+        return partition_to_wire(partition_from_wire(new), table)
 
     def add_partitions(self, arguments: Struct) -> int:
         new = arguments.new_parts or []
@@ -87,7 +88,7 @@ class WritingCalls:
             raise InvalidInput("Cannot add partitions: expected those of one table.")
         if new:
             parts = [partition_from_wire(part) for part in new]
-            self._store.add_partitions(plain_name(new[0].dbName), new[0].tableName, parts)
+            self._store.add_partitions(plain_name(new[0].dbName), new[0].tableName or "", parts)
         return len(new)
 
     def alter_partition(self, arguments: Struct) -> None:

@@ -14,6 +14,9 @@ from skipstone.errors import FormatViolation
 
 STOP: Final = 0
 _DEPTH_MAX: Final = 32
+# A message whose elements are smaller than this on average is not one that a metastore's client would send.
+_ELEMENT_BYTES: Final = 64
+_ELEMENTS_MIN: Final = 1 << 16
 _WIDTHS: Final = {2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8}
 
 _HEADER: Final = struct.Struct(">bh")
@@ -39,19 +42,21 @@ class Truncated(ProtocolViolation):
 class Input:
     """A message's bytes, read from the front. `more` brings further bytes, none at the end."""
 
-    __slots__ = ("_limit", "_more", "at", "data")
+    __slots__ = ("_elements", "_end", "_limit", "_more", "at", "data")
 
     def __init__(self, data: bytes = b"", *, more: Callable[[], bytes] | None = None, limit: int = 1 << 30) -> None:
         self.data = bytearray(data)
         self.at = 0
         self._more = more
         self._limit = limit
+        self._end: int | None = None
+        self._elements = 0
 
     def need(self, count: int) -> int:
         """Where the next `count` bytes begin; they are there when this returns, and behind when it has."""
         at = self.at
         end = at + count
-        if end > len(self.data):
+        if end > len(self.data) or self._end is not None:
             self._fetch(end)
         self.at = end
         return at
@@ -64,20 +69,42 @@ class Input:
         """Forget what was read; the limit is for one message."""
         del self.data[: self.at]
         self.at = 0
+        self._end = None
+        self._elements = 0
+
+    def begin_frame(self, count: int) -> None:
+        """The message is exactly the next `count` bytes."""
+        self._end = self.at + self.check_room(count)
+
+    def end_frame(self) -> None:
+        """Raises if the message ended elsewhere than its frame."""
+        if self._end is not None and self.at != self._end:
+            raise ProtocolViolation(
+                f"Invalid Thrift frame: expected it to end with its message at byte {self.at}, got byte {self._end}."
+            )
 
     def check_room(self, count: int) -> int:
-        if not 0 <= count <= self._limit - self.at:
+        limit = self._limit if self._end is None else self._end
+        if not 0 <= count <= limit - self.at:
             raise ProtocolViolation(
-                f"Invalid Thrift message at byte {self.at}: expected at most {self._limit} bytes in a message, "
+                f"Invalid Thrift message at byte {self.at}: expected at most {limit} bytes in a message, "
                 f"got a size of {count}."
             )
         return count
 
-    def _fetch(self, end: int) -> None:
-        if end > self._limit:
+    def check_elements(self, count: int) -> int:
+        """A number of elements that follow. Each takes one byte at least, and as a value here far more than that."""
+        self._elements += self.check_room(count)
+        most = max(self._limit // _ELEMENT_BYTES, _ELEMENTS_MIN)
+        if self._elements > most:
             raise ProtocolViolation(
-                f"Invalid Thrift message at byte {self.at}: expected at most {self._limit} bytes, got more."
+                f"Invalid Thrift message at byte {self.at}: expected at most {most} elements in lists and maps, "
+                f"got {self._elements}."
             )
+        return count
+
+    def _fetch(self, end: int) -> None:
+        self.check_room(end - self.at)
         while len(self.data) < end:
             arrived = self._more() if self._more is not None else b""
             if not arrived:
@@ -133,7 +160,7 @@ def read_list(element: Read, code: int) -> Read:
     def read(source: Input) -> list[Any]:
         at = source.need(5)
         got, count = _LIST.unpack_from(source.data, at)
-        source.check_room(count)
+        source.check_elements(count)
         if count and got != code:
             raise ProtocolViolation(f"Invalid Thrift list at byte {at}: expected elements of type {code}, got {got}.")
         return [element(source) for _ in range(count)]
@@ -145,7 +172,7 @@ def read_map(key: Read, key_code: int, value: Read, value_code: int) -> Read:
     def read(source: Input) -> dict[Any, Any]:
         at = source.need(6)
         *got, count = _MAP.unpack_from(source.data, at)
-        source.check_room(count)
+        source.check_elements(count)
         if count and got != [key_code, value_code]:
             raise ProtocolViolation(
                 f"Invalid Thrift map at byte {at}: expected types {[key_code, value_code]} of key and value, got {got}."

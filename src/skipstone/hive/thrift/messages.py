@@ -44,7 +44,7 @@ def read_head(source: Input) -> Message:
     first = _HEAD.unpack_from(source.data, source.need(4))[0]
     is_framed = first & _VERSION_MASK != _VERSION and first < 1 << 31
     if is_framed:
-        source.check_room(first)
+        source.begin_frame(first)
         first = _HEAD.unpack_from(source.data, source.need(4))[0]
     if first & _VERSION_MASK != _VERSION:
         raise ProtocolViolation(
