@@ -215,3 +215,8 @@ def places_in(rows: Any, others: Any) -> Ints:
     place[codes[: rows.num_rows]] = np.arange(rows.num_rows)
     found: Ints = place[codes[rows.num_rows :]]
     return found
+
+
+def has_each_partition_once(rows: Any) -> bool:
+    codes = partition_codes(rows.column(SPEC_ID), rows.column(PARTITION))
+    return len(np.unique(codes)) == len(codes)

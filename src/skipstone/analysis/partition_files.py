@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow
 import pyarrow.compute
 
+from skipstone.analysis.partition_counts import has_each_partition_once
 from skipstone.catalog.metadata_store import metadata_directory
 from skipstone.errors import AlreadyExists, FormatViolation, SkipstoneError
 from skipstone.metadata.formats.arrow_types import to_arrow_schema
@@ -146,10 +147,12 @@ def find_partition_statistics(
         found = load_partition_statistics(file, metadata, storage)
         if not found.is_sound():
             raise FormatViolation("expected counts from 0 on, got a negative one.")
+        if not has_each_partition_once(found.rows):
+            raise FormatViolation("expected one row for each partition, got several for one.")
     except (SkipstoneError, OSError) as error:
         ignore_file(file.statistics_path, error)
         return None
-    return found
+    return found.without_doubtful_totals()
 
 
 def load_partition_statistics(
@@ -219,6 +222,11 @@ def _parsed_zones(table: Any, wanted: StructType) -> ZoneMap:
         if any(b is None or not isinstance(b[0].type, PrimitiveType) for b in bounds):
             continue
         type_: Any = facts["lower"][0].type
+        is_odd = facts["upper"][0].type != type_ or any(
+            name in facts and facts[name][0].type != fact_type for name, fact_type in ZONE_FACTS.items()
+        )
+        if is_odd:
+            continue  # nobody's zone that is known here; without it every partition is kept
         columns[column_id] = ColumnFacts(
             type=type_,
             lower=_plain(facts["lower"][1]).cast(bound_type(type_)),

@@ -23,7 +23,7 @@ from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import DoubleType, FloatType, StructType
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Predicate
-from skipstone.stats.partition_layout import COUNTS, PARTITION, SPEC_ID
+from skipstone.stats.partition_layout import COUNTS, PARTITION, SPEC_ID, TOTAL_RECORD_COUNT
 from skipstone.zones.build.partitions import from_partitions
 from skipstone.zones.judge import prove
 from skipstone.zones.levels import prove_partitions
@@ -60,6 +60,26 @@ class PartitionStatistics:
     def is_sound(self) -> bool:
         """Whether no count is below zero, as sums of wrong parts could be."""
         return all((_numbers(self.rows, name) >= 0).all() for name in COUNTS if name in self.rows.column_names)
+
+    def without_doubtful_totals(self) -> PartitionStatistics:
+        """The same with `total_record_count` only where it can be believed.
+
+        Other writers carry one from file to file, past deletes that came since. Theirs is believed where it is what
+        the counts prove, ours where it can be true at all.
+        """
+        if TOTAL_RECORD_COUNT not in self.rows.column_names or not len(self):
+            return self
+        column = self.rows.column(TOTAL_RECORD_COUNT)
+        totals, records = _numbers(self.rows, TOTAL_RECORD_COUNT), _numbers(self.rows, "data_record_count")
+        if self.is_own:
+            is_sure = (totals >= 0) & (totals <= records)
+        else:
+            is_sure = totals == records - _numbers(self.rows, "position_delete_record_count")
+            is_sure &= _numbers(self.rows, "equality_delete_file_count") == 0
+            is_sure &= _numbers(self.rows, "position_delete_file_count") == 0
+        known = pa.array(totals, mask=~is_sure | column.is_null().to_numpy())
+        at = self.rows.schema.get_field_index(TOTAL_RECORD_COUNT)
+        return replace(self, rows=self.rows.set_column(at, TOTAL_RECORD_COUNT, known))
 
     def filter(
         self, predicate: Predicate, metadata: TableMetadata, schema: Schema, float_order: FloatOrder = FloatOrder.SPARK

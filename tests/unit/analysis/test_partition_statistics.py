@@ -298,3 +298,49 @@ def test_every_type_of_partition_field_makes_the_journey(tmp_path: Path) -> None
         file = PartitionStatisticsFile(snapshot_id=1, statistics_path=str(path), file_size_in_bytes=1)
         found = load_partition_statistics(file, table.metadata, table.storage)
         assert str(found.rows.to_pylist()) == str(made.rows.to_pylist())
+
+
+def _path_of(table: Any) -> Path:
+    return Path(table.metadata.partition_statistics[-1].statistics_path.removeprefix("file:"))
+
+
+def test_a_file_with_a_partition_twice_is_ignored_with_a_warning_that_names_it(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    table.append(ROWS)
+    table.compute_partition_statistics()
+    stored = pq.read_table(_path_of(table))
+    pq.write_table(pa.concat_tables([stored, stored]), _path_of(table))
+    with pytest.warns(StatisticsIgnored, match=r"partition-stats-.*one row for each partition"):
+        assert table.partition_statistics() is None
+    with pytest.warns(StatisticsIgnored):
+        table.append(ROWS)
+        assert rows(table.compute_partition_statistics())[("a",)]["data_record_count"] == 2
+
+
+@pytest.mark.parametrize("odd", ["null_count", "lower"])
+def test_bounds_of_an_odd_type_keep_every_partition(tmp_path: Path, odd: str) -> None:
+    table = make_table(tmp_path)
+    table.append(ROWS)
+    table.compute_partition_statistics()
+    stored = pq.read_table(_path_of(table))
+    at = stored.schema.get_field_index("zone_1")
+    zone = stored.column(at).combine_chunks()
+    fields = [f.with_type(pa.string()) if f.name == odd else f for f in zone.type]
+    changed = pa.StructArray.from_arrays([zone.field(i).cast(f.type) for i, f in enumerate(fields)], fields=fields)
+    pq.write_table(stored.set_column(at, stored.schema.field(at).with_type(changed.type), changed), _path_of(table))
+    assert len(table.partition_statistics("id > 100")) == 3
+    assert len(table.partition_statistics("state = 'a'")) == 1
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_total_is_believed_only_where_it_can_be_true(tmp_path: Path, is_own: bool) -> None:
+    table = make_table(tmp_path)
+    table.append(ROWS)
+    table.compute_partition_statistics()
+    stored = pq.read_table(_path_of(table))
+    at = stored.schema.get_field_index("total_record_count")
+    changed = stored.set_column(at, stored.schema.field(at), pa.array([0, 1, 99], pa.int64()))
+    pq.write_table(changed if is_own else changed.drop_columns("skipstone_layout"), _path_of(table))
+    found = [r["total_record_count"] for r in table.partition_statistics().rows.to_pylist()]
+    # Of the null partition and of "a" there is one row each, of "b" there are two.
+    assert found == [0 if is_own else None, 1, None]
