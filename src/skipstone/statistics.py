@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from skipstone.analysis.analyze import AnalysisPlan, FinishedAnalysis, analysed_ids, finish_analysis, plan_analysis
 from skipstone.analysis.audit import AuditReport, finish_audit, plan_audit
+from skipstone.analysis.audit_own import audit_analysis, audit_index
 from skipstone.analysis.audit_statistics import audit_partition_statistics, audit_sketches
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.estimate import Estimate, estimate
@@ -37,9 +38,12 @@ from skipstone.stats.column_statistics import TableStatistics
 from skipstone.stats.partition_statistics import PartitionStatistics
 from skipstone.stats.summary import FileSummary
 from skipstone.storage.protocol import Storage
+from skipstone.table_index import TableIndex
 
 # From this many bytes on, a running Spark session reads them faster than this process.
 _SPARK_BYTES: Final = 256 << 20
+# An expression has one of these beside its type; a column may be named "type" as well.
+_EXPRESSION: Final = frozenset({"term", "child", "left", "right"})
 
 
 def with_partition_statistics(transaction: Transaction) -> None:
@@ -197,8 +201,10 @@ class StatisticsVerbs:
             m.content == ManifestContent.DELETES for m in manifests_of(snapshot, self.metadata, self.storage)
         )
         others = [
-            *audit_partition_statistics(self.metadata, self.storage, snapshot),
+            *audit_partition_statistics(self.metadata, self.storage, snapshot, work.analysis.plan.files, audited),
             *audit_sketches(self.metadata, self.storage, snapshot, audited, has_deletes=has_deletes),
+            *audit_analysis(self.metadata, self.storage, snapshot, audited),
+            *audit_index(self.metadata, self.storage, snapshot),
         ]
         report = finish_audit(work, audited, others)
         if repair and not report.is_clean:
@@ -211,6 +217,8 @@ class StatisticsVerbs:
             self.compute_partition_statistics(snapshot_id=snapshot.snapshot_id, incremental=False)
         if report.recompute_table_statistics:
             self.analyze(snapshot_id=snapshot.snapshot_id, full=True, spark=spark)
+        if report.rebuild_index:
+            TableIndex(metadata=self.metadata, storage=self.storage).tighten(snapshot_id=snapshot.snapshot_id)
         right = right_entries(report.findings, self.metadata)
         if right:
             self._apply(RepairEntries(right=right))
@@ -219,7 +227,7 @@ class StatisticsVerbs:
                 self.compute_partition_statistics(incremental=False)
 
     def _partitions(self, chosen: Any) -> Predicate:
-        if isinstance(chosen, Mapping) and "type" not in chosen:
+        if isinstance(chosen, Mapping) and not ("type" in chosen and chosen.keys() & _EXPRESSION):
             chosen = _static_values(chosen)
         return bind(as_predicate(chosen), self.metadata.current_schema, table=self.name, float_order=FloatOrder.IEEE)
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow
+import pyarrow.parquet
 
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.file_analysis import FileAnalysis, analysed_leaves
@@ -32,11 +33,13 @@ from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import TRUE
 from skipstone.stats.summary import ColumnSummary, FileSummary, widest
 from skipstone.storage.protocol import Storage
+from skipstone.write.parquet import first_page
 from skipstone.zones.build.manifests import from_manifest_table
 from skipstone.zones.verdict import Verdict
 from skipstone.zones.zone_map import ZoneMap
 
 pa: Any = pyarrow
+pq: Any = pyarrow.parquet
 
 # Sketches of a snapshot are computed by the same rows, but at other times; so many standard deviations are allowed.
 NDV_STD_DEVS: Final = 4.0
@@ -77,13 +80,32 @@ class FileAudit:
         try:
             summary = self.analysis.analyse(row)
             size = self.analysis.storage.size(path)
+            offsets = self._split_offsets(row, path)
         except (SkipstoneError, OSError) as error:
             unread = Finding(stored_in=stored_in, about=path, fact="file", stored="readable", actual=str(error))
             return AuditedFile(row=row, path=path, summary=None, findings=(unread,))
         findings = [*self._of_file(row, path, stored_in, summary, size)]
+        stored = self.analysis.plan.files.column("split_offsets")[row].as_py()
+        if offsets is not None and not _are_row_groups(stored, offsets):
+            about: Any = {"stored_in": stored_in, "about": path, "file_path": path}
+            findings.append(Finding(fact="split_offsets", stored=stored, actual=offsets, **about))
         for column in summary.columns:
             findings += self._of_column(row, path, stored_in, column)
         return AuditedFile(row=row, path=path, summary=summary, findings=tuple(findings))
+
+    def _split_offsets(self, row: int, path: str) -> list[int] | None:
+        """Where the row groups of a Parquet file begin; None where nothing is stored that could be wrong."""
+        files = self.analysis.plan.files
+        is_parquet = files.column("file_format")[row].as_py().lower() == "parquet"
+        if (
+            not is_parquet
+            or files.column("key_metadata")[row].is_valid
+            or not files.column("split_offsets")[row].as_py()
+        ):
+            return None
+        with self.analysis.storage.open(path) as source:
+            footer = pq.read_metadata(source)
+        return [first_page(footer.row_group(i)) for i in range(footer.num_row_groups)]
 
     def _of_file(self, row: int, path: str, stored_in: str, summary: FileSummary, size: int) -> list[Finding]:
         files = self.analysis.plan.files
@@ -113,7 +135,7 @@ class FileAudit:
             found += [("value_count - null_count", there, actual_there)] if there != actual_there else []
         if isinstance(column.type, FloatType | DoubleType) and stored["nan_count"] not in (None, column.nan_count):
             found.append(("nan_count", stored["nan_count"], column.nan_count))
-        found += _outside(lower, upper, column)
+        found += outside(lower, upper, column)
         place: Any = {"stored_in": stored_in, "about": about, "file_path": path, "field_id": column.field_id}
         return [Finding(fact=f, stored=s, actual=a, **place) for f, s, a in found]
 
@@ -137,6 +159,7 @@ class AuditReport:
     metrics: Mapping[str, FileSummary] = field(default_factory=dict)
     recompute_partition_statistics: bool = False
     recompute_table_statistics: bool = False
+    rebuild_index: bool = False
 
     @property
     def is_clean(self) -> bool:
@@ -187,13 +210,19 @@ def finish_audit(audit: FileAudit, audited: Sequence[AuditedFile], others: Seque
         findings=(*(f for a in audited for f in a.findings), *others),
         metrics={a.path: a.summary for a in audited if a.findings and a.summary is not None},
         recompute_partition_statistics=any(f.fact.startswith("partition") for f in others),
-        recompute_table_statistics=any(f.fact == "ndv" for f in others),
+        recompute_table_statistics=any(f.fact.startswith(("ndv", "analysed")) for f in others),
+        rebuild_index=any(f.fact.startswith("index") for f in others),
     )
 
 
 def _known(facts: Any) -> int:
     arrays = (facts.lower, facts.upper, facts.null_count, facts.nan_count, facts.value_count)
     return sum(len(a) - a.null_count for a in arrays if a is not None)
+
+
+def _are_row_groups(stored: Sequence[int], starts: Sequence[int]) -> bool:
+    """Whether all stored offsets are beginnings of row groups, in order; a writer may leave some out."""
+    return list(stored) == sorted(set(stored)) and set(stored) <= set(starts)
 
 
 def _at(counts: Any, row: int) -> int | None:
@@ -208,7 +237,7 @@ def _bound(column: ColumnSummary, scalar: Any) -> Value:
     return None if scalar is None else arrow_to_value(column.type, scalar)
 
 
-def _outside(lower: Value, upper: Value, column: ColumnSummary) -> list[tuple[str, Any, Any]]:
+def outside(lower: Value, upper: Value, column: ColumnSummary) -> list[tuple[str, Any, Any]]:
     """Bounds that do not enclose the values, in the order of bounds."""
     found: list[tuple[str, Any, Any]] = []
     if lower is not None and column.lower is not None:

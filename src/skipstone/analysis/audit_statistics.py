@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow
 import pyarrow.compute
 
 from skipstone.analysis.audit import NDV_STD_DEVS, AuditedFile, Finding
-from skipstone.analysis.partition_counts import places_in
+from skipstone.analysis.audit_zones import audit_zones
+from skipstone.analysis.partition_counts import has_each_partition_once, places_in
 from skipstone.analysis.partition_files import load_partition_statistics
 from skipstone.analysis.partition_statistics import compute_partition_statistics
-from skipstone.analysis.sketches import load_sketches
+from skipstone.analysis.sketches import NDV, StoredSketch, read_sketches
 from skipstone.errors import SkipstoneError
+from skipstone.metadata.blobs.puffin import THETA_V1
 from skipstone.metadata.tables.snapshots import Snapshot
+from skipstone.metadata.tables.statistics_files import StatisticsFile
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.stats.partition_layout import COUNTS, PARTITION, SPEC_ID, TOTAL_RECORD_COUNT
 from skipstone.stats.partition_statistics import PartitionStatistics
@@ -25,8 +28,10 @@ pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
 
-def audit_partition_statistics(metadata: TableMetadata, storage: Storage, snapshot: Snapshot) -> list[Finding]:
-    """The registered partition statistics against a full computation."""
+def audit_partition_statistics(
+    metadata: TableMetadata, storage: Storage, snapshot: Snapshot, files: Any, audited: Sequence[AuditedFile]
+) -> list[Finding]:
+    """The registered partition statistics: counts against a full computation, bounds against the audited `files`."""
     file = metadata.partition_statistics_by_snapshot.get(snapshot.snapshot_id)
     if file is None:
         return []
@@ -36,7 +41,10 @@ def audit_partition_statistics(metadata: TableMetadata, storage: Storage, snapsh
     except (SkipstoneError, OSError) as error:
         return [Finding(stored_in=path, about="the file", fact="partition file", stored="readable", actual=str(error))]
     actual = compute_partition_statistics(metadata, storage, snapshot)
-    return [*_missing(path, stored, actual), *_different(path, stored, actual)]
+    if not has_each_partition_once(stored.rows):
+        return [Finding(stored_in=path, about="the file", fact="partition rows", stored="several", actual="one each")]
+    zones = audit_zones(path, stored, metadata.current_schema, files, audited)
+    return [*_missing(path, stored, actual), *_different(path, stored, actual), *zones]
 
 
 def _missing(path: str, stored: PartitionStatistics, actual: PartitionStatistics) -> list[Finding]:
@@ -71,23 +79,46 @@ def audit_sketches(
 ) -> list[Finding]:
     """Registered sketches of this snapshot against those of its data files; with deletes they may only be smaller."""
     file = metadata.statistics_by_snapshot.get(snapshot.snapshot_id)
-    summaries = [a.summary for a in audited]
-    if file is None or any(s is None for s in summaries):
+    if file is None:
         return []
-    found: list[Finding] = []
-    for field_id, stored in load_sketches(file, storage).items():
+    try:
+        sketches = read_sketches(file, storage)
+    except (SkipstoneError, OSError) as error:
+        about: Any = {"about": "the file", "stored": "readable", "actual": str(error)}
+        return [Finding(stored_in=file.statistics_path, fact="ndv file", **about)]
+    found = _registered(file, sketches, storage, metadata)
+    summaries = [a.summary for a in audited]
+    if any(s is None for s in summaries):
+        return found
+    for field_id, stored in sketches.items():
         parts = [c.theta for s in summaries if s is not None for c in s.columns if c.field_id == field_id]
         if stored.snapshot_id != snapshot.snapshot_id or not parts or any(p is None for p in parts):
             continue
         actual = union([p for p in parts if p is not None])
         if not _agree(stored.sketch, actual, may_be_less=has_deletes):
-            about = f"column {metadata.current_schema.name_of(field_id)!r}"
-            found.append(
-                Finding(
-                    stored_in=file.statistics_path, about=about, fact="ndv", stored=stored.sketch.ndv, actual=actual.ndv
-                )
-            )
+            found.append(_ndv(file, metadata, field_id, stored.sketch.ndv, actual.ndv))
     return found
+
+
+def _registered(
+    file: StatisticsFile, sketches: Mapping[int, StoredSketch], storage: Storage, metadata: TableMetadata
+) -> list[Finding]:
+    """What the table's metadata says about the file, which is all that some engines look at."""
+    found: list[Finding] = []
+    size = storage.size(file.statistics_path)
+    if size != file.file_size_in_bytes:
+        sizes: Any = {"stored": file.file_size_in_bytes, "actual": size}
+        found.append(Finding(stored_in="table metadata", about=file.statistics_path, fact="ndv file size", **sizes))
+    for blob in file.blob_metadata:
+        told, there = (blob.properties or {}).get(NDV), sketches.get(blob.fields[0] if len(blob.fields) == 1 else -1)
+        if blob.type == THETA_V1 and told is not None and there is not None and told != str(there.sketch.ndv):
+            found.append(_ndv(file, metadata, blob.fields[0], told, there.sketch.ndv))
+    return found
+
+
+def _ndv(file: StatisticsFile, metadata: TableMetadata, field_id: int, stored: Any, actual: Any) -> Finding:
+    name = metadata.current_schema.name_of(field_id) if metadata.current_schema.find(field_id) else field_id
+    return Finding(stored_in=file.statistics_path, about=f"column {name!r}", fact="ndv", stored=stored, actual=actual)
 
 
 def _agree(stored: ThetaSketch, actual: ThetaSketch, *, may_be_less: bool) -> bool:

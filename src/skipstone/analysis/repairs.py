@@ -21,7 +21,7 @@ EntryFacts = dict[str, Any]
 
 _COUNTS: Final = {"value_count": "value_counts", "null_count": "null_value_counts", "nan_count": "nan_value_counts"}
 _BOUNDS: Final = {"lower_bound": "lower_bounds", "upper_bound": "upper_bounds"}
-_OF_FILE: Final = ("record_count", "file_size_in_bytes")
+_OF_FILE: Final = ("record_count", "file_size_in_bytes", "split_offsets")
 # The two differ by what writers count, not by what is there; without one of them nothing can be concluded.
 _OF_STRUCT: Final = "value_count - null_count"
 

@@ -44,25 +44,32 @@ def find_sketches(metadata: TableMetadata, storage: Storage, snapshot: Snapshot)
 
 def load_sketches(file: StatisticsFile, storage: Storage) -> dict[int, StoredSketch]:
     """The theta sketches of single columns in a file; none, with a warning, where the file is of no use."""
-    path = file.statistics_path
     try:
-        size = storage.size(path)
-        footer = load_footer(lambda at, length: storage.read_range(path, at, length), file_size=size, source=path)
-        return {
-            blob.fields[0]: StoredSketch(
-                sketch=parse_theta(
-                    read_blob(lambda at, length: storage.read_range(path, at, length), blob, source=path),
-                    source=f"theta sketch of column {blob.fields[0]} in {path}",
-                ),
-                snapshot_id=blob.snapshot_id,
-                sequence_number=blob.sequence_number,
-            )
-            for blob in footer.blobs
-            if blob.type == THETA_V1 and len(blob.fields) == 1
-        }
+        return read_sketches(file, storage)
     except (SkipstoneError, OSError) as error:
-        ignore_file(path, error)
+        ignore_file(file.statistics_path, error)
         return {}
+
+
+def read_sketches(file: StatisticsFile, storage: Storage) -> dict[int, StoredSketch]:
+    """The same; raises where the file is of no use."""
+    path = file.statistics_path
+
+    def read(at: int, length: int) -> bytes:
+        return storage.read_range(path, at, length)
+
+    footer = load_footer(read, file_size=storage.size(path), source=path)
+    return {
+        blob.fields[0]: StoredSketch(
+            sketch=parse_theta(
+                read_blob(read, blob, source=path), source=f"theta sketch of column {blob.fields[0]} in {path}"
+            ),
+            snapshot_id=blob.snapshot_id,
+            sequence_number=blob.sequence_number,
+        )
+        for blob in footer.blobs
+        if blob.type == THETA_V1 and len(blob.fields) == 1
+    }
 
 
 def store_sketches(

@@ -146,6 +146,16 @@ def test_partitions_can_be_analysed_alone(tmp_path: Path, partitions: Any) -> No
     assert by_partition == {"ca": 250, "ny": 250, None: 250, "tx": 250}
 
 
+def test_a_column_may_be_named_as_expressions_are(tmp_path: Path) -> None:
+    catalog = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", pa.schema([("type", pa.string()), ("v", pa.int64())]), partition_by=["type"])
+    table.append(pa.table({"type": ["a", "b"], "v": [1, 2]}))
+    assert table.analyze(partitions={"type": "a"}).files_read == 1
+    assert table.analyze(partitions={"type": "eq", "term": "type", "value": "b"}).files_read == 1
+    assert table.analyze(partitions={"type": None}).files_known == 2
+
+
 def test_a_filter_that_cuts_through_files_chooses_no_partitions(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="expected a filter that partitions match whole"):
         make_table(tmp_path).analyze(partitions="id > 500")
