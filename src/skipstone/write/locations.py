@@ -8,6 +8,7 @@ Spec: "File System Operations"; table properties `write.data.path` and `write.ob
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import threading
 import uuid
@@ -23,6 +24,9 @@ from skipstone.metadata.tables.properties import (
 )
 from skipstone.metadata.tables.table_metadata import TableMetadata
 
+# Names of directories have at most so many bytes, on most file systems.
+_PART_BYTES_MAX: Final = 255
+_PART_BYTES_KEPT: Final = 128
 # Twenty bits of the name's hash as three directories of four and one of eight.
 _ENTROPY_BITS: Final = 20
 _ENTROPY_CUTS: Final = ((0, 4), (4, 8), (8, 12), (12, 20))
@@ -48,6 +52,7 @@ class DataLocations:
         with self._lock:
             count = next(self._counter)
         name = f"{self._stem}-{count:05d}{suffix}.{extension}"
+        partition_path = "/".join(_cut(part) for part in partition_path.split("/"))
         if not self._is_object_store:
             return "/".join(part for part in (self._data, partition_path, name) if part)
         if partition_path and self._has_partitions:
@@ -57,6 +62,14 @@ class DataLocations:
             return f"{self._data}/{entropy}/{self._context}/{name}"
         # Without directories for partitions the last bits lead the name itself.
         return f"{self._data}/{entropy}{'/' if self._has_partitions else '-'}{name}"
+
+
+def _cut(part: str) -> str:
+    """A part of a path in as many bytes as file systems take; what is cut off is told by a digest."""
+    data = part.encode()
+    if len(data) <= _PART_BYTES_MAX:
+        return part
+    return f"{data[:_PART_BYTES_KEPT].decode(errors='ignore')}~{hashlib.sha256(data).hexdigest()}"
 
 
 def entropy_of(name: str) -> str:

@@ -24,6 +24,15 @@ def test_files_lie_under_data_by_partition_with_names_of_their_own() -> None:
     assert re.fullmatch(r"s3://bucket/db/t/data/00003-0-[0-9a-f-]{36}-00002-deletes\.orc", second)
 
 
+def test_parts_that_no_file_system_takes_are_cut_and_told_apart_by_a_digest() -> None:
+    locations = DataLocations(metadata())
+    fits, wide = "s=" + "x" * 253, "s=" + "\U0001f600" * 64
+    assert f"/data/{fits}/p=1/" in locations.new(f"{fits}/p=1", "parquet")
+    parts = [locations.new(f"{wide}{end}/p=1", "parquet").split("/")[-3:-1] for end in "abb"]
+    assert all(len(long.encode()) <= 255 and long.startswith("s=\U0001f600") and p == "p=1" for long, p in parts)
+    assert parts[0] != parts[1] == parts[2]
+
+
 def test_the_data_path_of_the_table_is_used() -> None:
     assert DataLocations(metadata(write__data__path="s3://other/")).new("", "avro").startswith("s3://other/00000-0-")
 
