@@ -5,6 +5,7 @@ What a metastore has no notion of (namespaces in namespaces, names that differ i
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -100,6 +101,49 @@ def test_an_entry_is_what_other_engines_expect(catalog: HiveCatalog) -> None:
     assert entry.parameters["previous_metadata_location"] == first.metadata_location
     assert entry.parameters["a"] == "1"
     assert [column.name for column in entry.sd.cols] == [f.name for f in second.metadata.current_schema.fields]
+
+
+def test_an_entry_says_nothing_of_a_state_that_is_gone(catalog: HiveCatalog, service: HiveService) -> None:
+    first = contract.created(catalog, kept="1", removed="1")
+    entry = service._store.table("db", "t")
+    stale = {
+        "current-snapshot-id": "7",
+        "current-schema": "{}",
+        "numRows": "5",
+        "default-sort-order": "{}",
+        "theirs": "x",
+    }
+    service._store.alter_table("db", "t", contract.replace(entry, parameters={**entry.parameters, **stale}))
+    properties = {key: value for key, value in first.metadata.properties.items() if key != "removed"}
+    catalog.publish(("db", "t"), first, contract.replace(first.metadata, properties=properties))
+    found = service._store.table("db", "t").parameters
+    assert (found["kept"], found["theirs"]) == ("1", "x")
+    assert not found.keys() & {"removed", "current-snapshot-id", "numRows"}
+    assert json.loads(found["default-sort-order"])["fields"]
+    assert [f["name"] for f in json.loads(found["current-schema"])["fields"]] == [
+        field.name for field in first.metadata.current_schema.fields
+    ]
+
+
+@pytest.mark.parametrize("uses_locks", [True, False])
+def test_a_connection_that_breaks_before_the_change_rejects_it(
+    catalog: HiveCatalog, monkeypatch: pytest.MonkeyPatch, uses_locks: bool
+) -> None:
+    first = contract.created(catalog)
+    catalog._uses_locks = uses_locks
+    call = HiveClient.call
+
+    def broken(self: HiveClient, name: str, /, **arguments: Any) -> Any:
+        if name == "get_table":
+            raise ConnectionError("broken")
+        return call(self, name, **arguments)
+
+    monkeypatch.setattr(HiveClient, "call", broken)
+    with pytest.raises(CommitRejected, match=r"Nothing was published\. Retry is safe"):
+        catalog.publish(("db", "t"), first, contract.changed(first.metadata, a="1"))
+    monkeypatch.undo()
+    assert catalog.load(("db", "t")) == first
+    assert catalog.publish(("db", "t"), first, contract.changed(first.metadata, a="1")).metadata.properties["a"] == "1"
 
 
 def test_a_commit_leaves_no_statistics_marked_as_accurate(catalog: HiveCatalog, service: HiveService) -> None:

@@ -183,7 +183,7 @@ class HiveCatalog:
             if base is None:
                 self._create(identifier, location, metadata, verb="create")
             else:
-                self._swap(identifier, base.metadata_location, location, metadata)
+                self._swap(identifier, base, location, metadata)
         except (CommitRejected, AlreadyExists, InvalidInput, NotFound):
             # Definitely not published, so nothing points at the file. After anything else something may.
             self._store.forget(location)
@@ -225,14 +225,19 @@ class HiveCatalog:
         except (ConnectionError, MetastoreError) as error:
             self._settle_unknown(identifier, location, error)
 
-    def _swap(self, identifier: Identifier, expected: str, location: str, metadata: TableMetadata) -> None:
+    def _swap(self, identifier: Identifier, base: LoadedTable, location: str, metadata: TableMetadata) -> None:
+        expected = base.metadata_location
         with self._locked(identifier):
-            now = self._find(identifier)
+            try:
+                now = self._find(identifier)
+            except (ConnectionError, MetastoreError) as error:
+                # Nothing was asked for yet, so nothing can have happened.
+                raise _rejected(identifier, f"the metastore does not say where the table is: {error}") from error
             got = None if now is None else (now.parameters or {}).get(METADATA_LOCATION)
             if now is None or got != expected:
                 found = "no such table, it was dropped or renamed" if now is None else f"{got or 'none'}"
                 raise _rejected(identifier, f"expected current metadata {expected}, got {found}")
-            changed = updated_table(now, location, metadata)
+            changed = updated_table(now, location, metadata, base.metadata)
             changed.parameters[PREVIOUS_METADATA_LOCATION] = expected
             # Statistics in the metastore are of the rows before this commit.
             changed.parameters.pop(ACCURATE, None)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
-from typing import Final
+from typing import Any, Final
 
 from skipstone.catalog.identifiers import Identifier
 from skipstone.hive.objects import EXTERNAL_TABLE
 from skipstone.hive.thrift import Struct, api
 from skipstone.hive.types import hive_type
+from skipstone.metadata.partitions.partition_json import spec_to_json
+from skipstone.metadata.partitions.sorting import sort_order_to_json
+from skipstone.metadata.schemas.schema_json import schema_to_json
 from skipstone.metadata.tables.table_metadata import TableMetadata
 
 METADATA_LOCATION: Final = "metadata_location"
@@ -19,6 +23,12 @@ _INPUT: Final = "org.apache.hadoop.mapred.FileInputFormat"
 _OUTPUT: Final = "org.apache.hadoop.mapred.FileOutputFormat"
 _SERDE: Final = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
 _SECONDS_MAX: Final = 2**31 - 1
+# What the oldest of metastores can hold.
+_PARAMETER_LENGTH_MAX: Final = 4000
+_EXPOSED: Final = (
+    "current-schema", "current-snapshot-id", "current-snapshot-timestamp-ms", "current-snapshot-summary",
+    "default-partition-spec", "default-sort-order",
+)  # fmt: skip
 _COUNTS: Final = {"total-data-files": "numFiles", "total-records": "numRows", "total-files-size": "totalSize"}
 
 
@@ -44,9 +54,13 @@ def new_table(identifier: Identifier, location: str, metadata: TableMetadata) ->
     return updated_table(table, location, metadata)
 
 
-def updated_table(table: Struct, location: str, metadata: TableMetadata) -> Struct:
-    """An entry that points at other metadata. Parameters that others put there stay."""
-    parameters: dict[str, str] = dict(table.parameters or {})
+def updated_table(table: Struct, location: str, metadata: TableMetadata, base: TableMetadata | None = None) -> Struct:
+    """An entry that points at other metadata, `base` before. Parameters that others put there stay.
+
+    What says something of the metadata is said anew: left as it was, it would be of a state that is gone.
+    """
+    gone = {*(base.properties if base is not None else ()), *_COUNTS.values(), *_EXPOSED}
+    parameters = {key: value for key, value in (table.parameters or {}).items() if key not in gone}
     parameters |= {key: value for key, value in metadata.properties.items() if key != "owner"}
     parameters |= _facts(metadata)
     parameters[METADATA_LOCATION] = location
@@ -59,7 +73,27 @@ def _facts(metadata: TableMetadata) -> dict[str, str]:
     facts = {"uuid": str(metadata.table_uuid), TABLE_TYPE: _ICEBERG, "EXTERNAL": "TRUE"}
     snapshot = metadata.current_snapshot
     summary = (snapshot.summary if snapshot is not None else None) or {}
-    return facts | {name: summary[key] for key, name in _COUNTS.items() if key in summary}
+    facts |= {name: summary[key] for key, name in _COUNTS.items() if key in summary}
+    return facts | {name: text for name, text in _exposed(metadata).items() if len(text) <= _PARAMETER_LENGTH_MAX}
+
+
+def _exposed(metadata: TableMetadata) -> dict[str, str]:
+    """What other engines show of the metadata without opening its file."""
+    exposed = {"current-schema": _json(schema_to_json(metadata.current_schema))}
+    snapshot = metadata.current_snapshot
+    if snapshot is not None:
+        exposed["current-snapshot-id"] = str(snapshot.snapshot_id)
+        exposed["current-snapshot-timestamp-ms"] = str(snapshot.timestamp_ms)
+        exposed["current-snapshot-summary"] = _json(dict(snapshot.summary or {}))
+    if not metadata.default_spec.is_unpartitioned:
+        exposed["default-partition-spec"] = _json(spec_to_json(metadata.default_spec))
+    if not metadata.default_sort_order.is_unsorted:
+        exposed["default-sort-order"] = _json(sort_order_to_json(metadata.default_sort_order))
+    return exposed
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _storage(metadata: TableMetadata) -> Struct:
