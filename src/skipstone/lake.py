@@ -22,8 +22,9 @@ from skipstone.maintenance.purge import files_of
 from skipstone.metadata.partitions.partition_evolution import build_spec
 from skipstone.metadata.partitions.sorting import build_sort_order
 from skipstone.metadata.schemas.user_schema import schema_of
+from skipstone.metadata.tables.column_properties import check_columns_exist
 from skipstone.metadata.tables.new_table import new_table_metadata
-from skipstone.metadata.tables.properties import check_properties
+from skipstone.metadata.tables.properties import check_levels, check_properties
 from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 from skipstone.storage import MovedStorage, absolute_location, storage_for
 from skipstone.table import Table
@@ -87,7 +88,9 @@ class Lake:
         settings = dict(properties or {})
         version = int(settings.pop("format-version", format_version or FORMAT_VERSION_DEFAULT))
         check_properties(settings)
+        check_levels(settings)
         columns = schema_of(schema, format_version=version)
+        check_columns_exist(settings, columns)
         metadata = new_table_metadata(
             columns,
             location=absolute_location(location) if location else self.catalog.default_location(identifier),

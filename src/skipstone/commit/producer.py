@@ -39,6 +39,7 @@ from skipstone.metadata.tables.snapshots import Operation, Snapshot
 from skipstone.metadata.tables.summary import SummaryCollector
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.predicate.float_order import FloatOrder
+from skipstone.write.settings import refuse_encryption
 
 WAP_ID = "wap.id"
 
@@ -101,6 +102,7 @@ class SnapshotChange:
 
     def apply(self, base: TableMetadata, current: TableMetadata, context: CommitContext) -> TableMetadata:
         self._check_target(current)
+        refuse_encryption(current.properties)
         if self.written_with is not None:
             check_written_with(self.written_with, current.current_schema, self.operation)
         staging = context.staging

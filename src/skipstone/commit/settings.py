@@ -19,7 +19,7 @@ from skipstone.metadata.tables.metadata_changes import (
     set_properties,
     set_statistics,
 )
-from skipstone.metadata.tables.properties import FORMAT_VERSION, check_properties
+from skipstone.metadata.tables.properties import FORMAT_VERSION, check_levels, check_properties
 from skipstone.metadata.tables.statistics_files import PartitionStatisticsFile, StatisticsFile
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.tables.upgrade import upgrade_format_version
@@ -50,6 +50,8 @@ class UpdateProperties:
             changed = set_properties(changed, updates)
         if any(key in changed.properties for key in self.removals):
             changed = remove_properties(changed, self.removals)
+        if changed is not current:
+            check_levels(changed.properties)
         return changed
 
 

@@ -22,6 +22,7 @@ from skipstone.metadata.schemas.name_mapping import (
     serialize_name_mapping,
     update_name_mapping,
 )
+from skipstone.metadata.tables.column_properties import follow_schema
 from skipstone.metadata.tables.metadata_changes import (
     add_schema,
     add_sort_order,
@@ -66,6 +67,7 @@ class UpdateSchema:
         changed, schema_id = add_schema(current, schema)
         # Ids that were given out and dropped again within one update are not given out twice.
         changed = replace(changed, last_column_id=max(changed.last_column_id, update.last_column_id))
+        changed = replace(changed, properties=follow_schema(changed.properties, current.current_schema, schema))
         return _with_name_mapping(set_current_schema(changed, schema_id), schema)
 
 

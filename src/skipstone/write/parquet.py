@@ -104,12 +104,18 @@ class ParquetFileWriter:
             dictionary_pagesize_limit=s.dict_size_bytes,
             write_page_index=True,
             bloom_filter_options=self._bloom(rows),
+            write_statistics=self._with_statistics(),
             metadata_collector=self._footers,
             **WRITE_OPTIONS,
         )
 
+    def _with_statistics(self) -> bool | list[str]:
+        """All columns, or the paths of those whose statistics are not turned off."""
+        off = self._settings.without_statistics_ids
+        return [path for path, i in _leaf_ids(self._struct) if i not in off] if off else True
+
     def _bloom(self, rows: int) -> dict[str, Any] | None:
-        """Filters sized for the rows of one row group, so that they never take more than the property allows."""
+        """Filters sized for the rows of one row group or the values expected, never larger than the property allows."""
         if not self._settings.bloom_fpp_by_id:
             return None
         options: dict[str, Any] = {}
@@ -117,7 +123,8 @@ class ParquetFileWriter:
             path = self._paths_by_id.get(field_id)
             if path is not None:
                 fitting = _ndv_fitting(self._settings.bloom_max_bytes, fpp)
-                options[path] = {"ndv": max(1, min(rows, fitting)), "fpp": fpp}
+                expected = self._settings.bloom_ndv_by_id.get(field_id, rows)
+                options[path] = {"ndv": max(1, min(expected, fitting)), "fpp": fpp}
         return options or None
 
 
@@ -131,6 +138,10 @@ def _layout(struct: StructType) -> tuple[pa.Schema, dict[int, str]]:
         if node.field_id is not None and node.physical != "BOOLEAN"
     }
     return parquet_write_schema(struct), paths
+
+
+def _leaf_ids(struct: StructType) -> list[tuple[str, int | None]]:
+    return [(path, node.field_id) for path, node in to_parquet_schema(struct).leaves()]
 
 
 def _is_watched(column: TrackedColumn) -> bool:

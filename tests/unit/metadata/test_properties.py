@@ -45,6 +45,14 @@ from skipstone.metadata.tables.property_kinds import Property
         (p.HISTORY_MAX_REF_AGE_MS, 2**63 - 1),
         (p.GC_ENABLED, True),
         (p.DATA_PATH, None),
+        (p.DELETE_PARQUET_PAGE_ROW_LIMIT, 20_000),
+        (p.PARQUET_ROW_GROUP_CHECK_MIN_RECORDS, 100),
+        (p.PARQUET_ROW_GROUP_CHECK_MAX_RECORDS, 10_000),
+        (p.PARQUET_SHRED_VARIANTS, False),
+        (p.PARQUET_VARIANT_BUFFER_SIZE, 100),
+        (p.DELETE_ORC_STRIPE_SIZE_BYTES, 67_108_864),
+        (p.ENCRYPTION_DATA_KEY_LENGTH, 16),
+        (p.SPARK_FANOUT_ENABLED, False),
     ],
 )
 def test_what_holds_without_a_property(key: Property[object], default: object) -> None:
@@ -91,6 +99,13 @@ def test_a_property_is_read_as_its_type(key: Property[object], text: str, value:
         ("format-version", "4", "expected 1 to 3"),
         ("format-version", "two", "expected 1 to 3"),
         ("history.expire.min-snapshots-to-keep", "0", "an integer from 1"),
+        ("write.parquet.bloom-filter-ndv.column.a", "0", "an integer from 1"),
+        ("write.parquet.stats-enabled.column.a", "no", "true or false"),
+        ("write.parquet.shred-variants", "some", "true or false"),
+        ("write.delete.parquet.page-size-bytes", "x", "an integer from 1"),
+        ("write.delete.orc.stripe-size-bytes", "x", "an integer from 1"),
+        ("write.spark.fanout.enabled", "x", "true or false"),
+        ("encryption.data-key-length", "20", "16, 24 or 32"),
     ],
 )
 def test_a_value_that_a_property_cannot_have_is_refused(key: str, text: str, expected: str) -> None:

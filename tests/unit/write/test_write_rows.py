@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.written import read_values, stored
 
+import skipstone
 from skipstone.errors import InvalidInput, Unsupported
 from skipstone.metadata.formats.arrow_types import to_arrow_schema, values_to_array
 from skipstone.metadata.partitions.partition_evolution import build_spec
@@ -37,8 +38,10 @@ from skipstone.metadata.types import (
     StructType,
 )
 from skipstone.storage import LocalStorage, MemoryStorage
+from skipstone.storage.paths import local_path
 from skipstone.write import write_rows
 from skipstone.write.avro import layout as avro_layout
+from skipstone.write.settings import delete_settings
 
 SCHEMA = Schema(
     fields=(
@@ -316,3 +319,45 @@ def test_rows_of_which_avro_stores_nothing_are_refused() -> None:
     listed = ListType(element_id=3, element=StructType((Field(id=4, name="u", type=UNKNOWN),)), element_required=True)
     with pytest.raises(Unsupported, match=r"column 'l'"):
         avro_layout(StructType((Field(id=1, name="id", type=LONG), Field(id=2, name="l", type=listed))))
+
+
+def test_a_column_whose_statistics_are_turned_off_has_none_in_the_footer_nor_in_the_manifest(tmp_path: Path) -> None:
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))
+    off = {f"write.parquet.stats-enabled.column.{name}": "false" for name in ("a", "s.x")}
+    table = lake.create_table(
+        "t.t", [("a", "long"), ("b", "long"), ("s", "struct<x: string, y: double>")], properties=off
+    )
+    table.append([{"a": i, "b": i, "s": {"x": "x", "y": 1.0}} for i in range(10)])
+    (file,) = table.inspect.files().to_pylist()
+    group = pq.ParquetFile(local_path(file["file_path"])).metadata.row_group(0)
+    has = {c.path_in_schema: c.is_stats_set for c in (group.column(i) for i in range(group.num_columns))}
+    assert has == {"a": False, "b": True, "s.x": False, "s.y": True}
+    ids = {name: table.schema.field(name).id for name in ("a", "b", "s.x", "s.y")}
+    bounds = dict(file["lower_bounds"])
+    assert {name for name, i in ids.items() if i in bounds} == {"b", "s.y"}
+    assert table.scan("a = 3 AND s.x = 'x'").to_arrow().num_rows == 1
+    assert table.scan("a = 30").to_arrow().num_rows == 0
+
+
+def test_the_pages_of_delete_files_have_limits_of_their_own() -> None:
+    given = {"write.parquet.page-row-limit": "7", "write.delete.parquet.dict-size-bytes": "9"}
+    settings = delete_settings({**given, "write.delete.avro.compression-level": "3"})
+    assert (settings.page_row_limit, settings.dict_size_bytes, settings.page_size_bytes) == (7, 9, 1024 * 1024)
+
+
+def test_nothing_is_written_in_the_clear_to_a_table_that_asks_for_encryption(tmp_path: Path) -> None:
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "lake"))
+    plain = lake.create_table("t.plain", [("a", "long")], format_version=3)
+    plain.append([{"a": 1}])
+    table = lake.create_table("t.t", [("a", "long")], format_version=3, properties={"encryption.key-id": "k"})
+    before = sorted(tmp_path.rglob("*"))
+    files = write_rows(pa.table({"a": [1]}), metadata=plain.metadata, storage=plain.storage)
+    written = sorted(tmp_path.rglob("*"))
+    for change in (
+        lambda: table.append([{"a": 1}]),
+        lambda: table.add_files(files),
+        lambda: table.overwrite([{"a": 1}]),
+    ):
+        with pytest.raises(Unsupported, match=r"encryption\.key-id asks for encrypted"):
+            change()
+    assert len(written) == len(before) + 1 and sorted(tmp_path.rglob("*")) == written

@@ -33,6 +33,7 @@ from skipstone.metadata.tables.property_kinds import (
     parse_fraction,
     parse_integer,
     parse_metrics_mode,
+    usable_level,
 )
 from skipstone.metadata.tables.retention import MAX_REF_AGE_MS, MAX_SNAPSHOT_AGE_MS, MIN_SNAPSHOTS_TO_KEEP
 from skipstone.metadata.tables.table_metadata import FORMAT_VERSION_MAX
@@ -101,8 +102,39 @@ PARQUET_DICT_SIZE_BYTES: Final = integer("write.parquet.dict-size-bytes", 2 * _M
 PARQUET_COMPRESSION: Final = choice("write.parquet.compression-codec", "zstd", _PARQUET_CODECS)
 PARQUET_COMPRESSION_LEVEL: Final = optional_integer("write.parquet.compression-level")
 PARQUET_BLOOM_FILTER_MAX_BYTES: Final = integer("write.parquet.bloom-filter-max-bytes", _MIB, low=1)
+PARQUET_ROW_GROUP_CHECK_MIN_RECORDS: Final = integer(
+    "write.parquet.row-group-check-min-record-count", 100, low=1, high=_INT_MAX
+)
+PARQUET_ROW_GROUP_CHECK_MAX_RECORDS: Final = integer(
+    "write.parquet.row-group-check-max-record-count", 10_000, low=1, high=_INT_MAX
+)
+PARQUET_SHRED_VARIANTS: Final = boolean("write.parquet.shred-variants", False)
+PARQUET_VARIANT_BUFFER_SIZE: Final = integer("write.parquet.variant-inference-buffer-size", 100, low=1, high=_INT_MAX)
 DELETE_PARQUET_ROW_GROUP_SIZE_BYTES: Final = integer(
     "write.delete.parquet.row-group-size-bytes", 128 * _MIB, low=1, fallback=PARQUET_ROW_GROUP_SIZE_BYTES
+)
+DELETE_PARQUET_PAGE_SIZE_BYTES: Final = integer(
+    "write.delete.parquet.page-size-bytes", _MIB, low=1, fallback=PARQUET_PAGE_SIZE_BYTES
+)
+DELETE_PARQUET_PAGE_ROW_LIMIT: Final = integer(
+    "write.delete.parquet.page-row-limit", 20_000, low=1, fallback=PARQUET_PAGE_ROW_LIMIT
+)
+DELETE_PARQUET_DICT_SIZE_BYTES: Final = integer(
+    "write.delete.parquet.dict-size-bytes", 2 * _MIB, low=1, fallback=PARQUET_DICT_SIZE_BYTES
+)
+DELETE_PARQUET_ROW_GROUP_CHECK_MIN_RECORDS: Final = integer(
+    "write.delete.parquet.row-group-check-min-record-count",
+    100,
+    low=1,
+    high=_INT_MAX,
+    fallback=PARQUET_ROW_GROUP_CHECK_MIN_RECORDS,
+)
+DELETE_PARQUET_ROW_GROUP_CHECK_MAX_RECORDS: Final = integer(
+    "write.delete.parquet.row-group-check-max-record-count",
+    10_000,
+    low=1,
+    high=_INT_MAX,
+    fallback=PARQUET_ROW_GROUP_CHECK_MAX_RECORDS,
 )
 DELETE_PARQUET_COMPRESSION: Final = choice(
     "write.delete.parquet.compression-codec", "zstd", _PARQUET_CODECS, fallback=PARQUET_COMPRESSION
@@ -116,6 +148,11 @@ PARQUET_BLOOM_FILTER_ENABLED: Final = PropertyFamily(
 PARQUET_BLOOM_FILTER_FPP: Final = PropertyFamily(
     prefix="write.parquet.bloom-filter-fpp.column.", parse=parse_fraction, expected=FRACTION
 )
+PARQUET_BLOOM_FILTER_NDV: Final = PropertyFamily(
+    prefix="write.parquet.bloom-filter-ndv.column.",
+    parse=lambda text: parse_integer(text, 1, LONG_MAX),
+    expected="an integer from 1",
+)
 PARQUET_STATS_ENABLED: Final = PropertyFamily(
     prefix="write.parquet.stats-enabled.column.", parse=parse_boolean, expected="true or false"
 )
@@ -126,6 +163,9 @@ AVRO_COMPRESSION_LEVEL: Final = optional_integer("write.avro.compression-level")
 DELETE_AVRO_COMPRESSION: Final = choice(
     "write.delete.avro.compression-codec", "gzip", _AVRO_CODECS, fallback=AVRO_COMPRESSION
 )
+DELETE_AVRO_COMPRESSION_LEVEL: Final = optional_integer(
+    "write.delete.avro.compression-level", fallback=AVRO_COMPRESSION_LEVEL
+)
 ORC_STRIPE_SIZE_BYTES: Final = integer("write.orc.stripe-size-bytes", 64 * _MIB, low=1)
 ORC_BLOCK_SIZE_BYTES: Final = integer("write.orc.block-size-bytes", 256 * _MIB, low=1)
 ORC_WRITE_BATCH_SIZE: Final = integer("write.orc.vectorized.batch-size", 1024, low=1, high=_INT_MAX)
@@ -134,6 +174,19 @@ ORC_COMPRESSION_STRATEGY: Final = choice("write.orc.compression-strategy", "spee
 DELETE_ORC_COMPRESSION: Final = choice(
     "write.delete.orc.compression-codec", "zlib", _ORC_CODECS, fallback=ORC_COMPRESSION
 )
+DELETE_ORC_COMPRESSION_STRATEGY: Final = choice(
+    "write.delete.orc.compression-strategy", "speed", ("speed", "compression"), fallback=ORC_COMPRESSION_STRATEGY
+)
+DELETE_ORC_STRIPE_SIZE_BYTES: Final = integer(
+    "write.delete.orc.stripe-size-bytes", 64 * _MIB, low=1, fallback=ORC_STRIPE_SIZE_BYTES
+)
+DELETE_ORC_BLOCK_SIZE_BYTES: Final = integer(
+    "write.delete.orc.block-size-bytes", 256 * _MIB, low=1, fallback=ORC_BLOCK_SIZE_BYTES
+)
+DELETE_ORC_WRITE_BATCH_SIZE: Final = integer(
+    "write.delete.orc.vectorized.batch-size", 1024, low=1, high=_INT_MAX, fallback=ORC_WRITE_BATCH_SIZE
+)
+ORC_BLOOM_FILTER_COLUMNS: Final = names("write.orc.bloom.filter.columns")
 ORC_BLOOM_FILTER_FPP: Final = fraction("write.orc.bloom.filter.fpp", 0.05)
 
 # Metadata and metrics.
@@ -152,6 +205,22 @@ METRICS_COLUMN: Final = PropertyFamily(
     prefix="write.metadata.metrics.column.", parse=parse_metrics_mode, expected=_METRICS_EXPECTED
 )
 PARTITION_SUMMARY_LIMIT: Final = integer("write.summary.partition-limit", 0, high=_INT_MAX)
+
+# Encryption.
+ENCRYPTION_KEY_ID: Final = Property(
+    key="encryption.key-id", default=None, parse=lambda text: text or None, expected="the id of a master key"
+)
+ENCRYPTION_DATA_KEY_LENGTH: Final = Property(
+    key="encryption.data-key-length",
+    default=16,
+    parse=lambda text: parse_integer(text, 16, 32) if text.strip() in ("16", "24", "32") else None,
+    expected="16, 24 or 32",
+)
+
+# Engines.
+SPARK_FANOUT_ENABLED: Final = boolean("write.spark.fanout.enabled", False)
+SPARK_ACCEPT_ANY_SCHEMA: Final = boolean("write.spark.accept-any-schema", False)
+SNAPSHOT_ID_INHERITANCE_ENABLED: Final = boolean("compatibility.snapshot-id-inheritance.enabled", False)
 
 # Row-level changes.
 WAP_ENABLED: Final = boolean("write.wap.enabled", False)
@@ -206,6 +275,16 @@ STREAM_BATCH: Final = PropertyFamily(
 
 _KNOWN: Final[dict[str, Property[Any]]] = {p.key: p for p in globals().values() if isinstance(p, Property)}
 _FAMILIES: Final = tuple(f for f in globals().values() if isinstance(f, PropertyFamily))
+COLUMN_FAMILIES: Final = tuple(f for f in _FAMILIES if f is not STREAM_BATCH)
+COLUMN_LISTS: Final = (INDEX_COLUMNS, ORC_BLOOM_FILTER_COLUMNS)
+
+# Codecs that have levels, and which.
+_LEVELS: Final = (
+    (PARQUET_COMPRESSION, PARQUET_COMPRESSION_LEVEL),
+    (DELETE_PARQUET_COMPRESSION, DELETE_PARQUET_COMPRESSION_LEVEL),
+    (AVRO_COMPRESSION, AVRO_COMPRESSION_LEVEL),
+    (DELETE_AVRO_COMPRESSION, DELETE_AVRO_COMPRESSION_LEVEL),
+)
 
 
 def property_value(properties: Mapping[str, str], key: Property[T]) -> T:
@@ -233,6 +312,12 @@ def check_properties(updates: Mapping[str, str]) -> None:
         if not isinstance(key, str) or not isinstance(text, str):
             raise InvalidInput(f"Invalid table property {key!r}: expected text for key and value, got {text!r}.")
         _check(key, text)
+
+
+def check_levels(properties: Mapping[str, str]) -> None:
+    """Refuse a compression level that its codec does not have: what one may be depends on another property."""
+    for codec, level in _LEVELS:
+        usable_level(property_value(properties, codec), property_value(properties, level), level.key)
 
 
 def _check(key: str, text: str) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
+
+import pyarrow
 
 from skipstone.errors import InvalidInput
 
@@ -16,6 +18,8 @@ T = TypeVar("T")
 MetricsKind = Literal["none", "counts", "truncate", "full"]
 
 LONG_MAX: Final = 2**63 - 1
+_LEVELLED: Final = frozenset({"zstd", "gzip", "brotli"})
+_codec: Any = pyarrow.Codec
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _TRUNCATE: Final = re.compile(r"truncate\(\s*([0-9]{1,9})\s*\)")
 
@@ -171,3 +175,15 @@ def parse_fraction(text: str) -> float | None:
     except ValueError:
         return None
     return value if 0 < value < 1 else None
+
+
+def usable_level(codec: str, level: int | None, key: str) -> int | None:
+    """The level, if the codec has levels at all; others ignore it, as they do elsewhere."""
+    if level is None or codec not in _LEVELLED:
+        return None
+    low, high = _codec.minimum_compression_level(codec), _codec.maximum_compression_level(codec)
+    if not low <= level <= high:
+        raise InvalidInput(
+            f"Invalid table property {key}: expected a level from {low} to {high} for {codec}, got {level}."
+        )
+    return level
