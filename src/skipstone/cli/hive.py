@@ -41,6 +41,9 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen at; 0 takes a free one.")] = 9083,
     allow_writes: Annotated[bool, typer.Option("--allow-writes", help="Let clients change things.")] = False,
+    for_hive_2: Annotated[
+        bool, typer.Option("--for-hive-2", help="Give statistics in the form that clients before Hive 3 know.")
+    ] = False,
     catalog: Catalog = None,
     warehouse: Warehouse = None,
 ) -> None:
@@ -53,7 +56,12 @@ def serve(
     except SkipstoneError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
-    server = HiveServer(HiveService(opened, allow_writes=allow_writes), ServerSettings(host=host, port=port))
+    service = HiveService(opened, allow_writes=allow_writes, for_hive_2=for_hive_2)
+    try:
+        server = HiveServer(service, ServerSettings(host=host, port=port))
+    except (OSError, OverflowError) as error:
+        typer.echo(f"Cannot listen at {host}:{port}: {error}. Choose another port, or 0 for a free one.", err=True)
+        raise typer.Exit(1) from None
     signal.signal(signal.SIGTERM, lambda _signal, _frame: _stop(server, _frame))
     mode = "reads and writes" if allow_writes else "reads only"
     typer.echo(f"Serving {opened!r} at thrift://{host}:{server.port} ({mode}).")

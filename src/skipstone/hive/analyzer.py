@@ -75,7 +75,7 @@ class LakeAnalyzer:
                     self._publish(self._load(table), table)
 
     def _publish(self, ours: Table, table: HiveTable) -> None:
-        known = _known_columns(ours)
+        known = known_columns(ours)
         columns = [c.name for c in table.columns if c.name in known]
         if columns and not accurate_columns(table.parameters).issuperset(columns):
             self._put_columns(ours, table, columns, partition_naming(ours.metadata), is_whole=True)
@@ -106,7 +106,7 @@ class LakeAnalyzer:
         now, names, snapshot = int(time.time()), (table.database, table.name), ours.metadata.current_snapshot
         if table.partition_keys and snapshot is not None:
             named = statistics_by_name(ours.metadata, ours.storage, snapshot, name_of)
-            found = {name: _converted(ours, statistics, columns) for name, statistics in named}
+            found = {name: converted(ours, statistics, columns) for name, statistics in named}
             self._store.put_partition_statistics(*names, found, now=now)
             self._forget_partitions(names, found, columns)
         if not is_whole:
@@ -115,7 +115,7 @@ class LakeAnalyzer:
             types = {column.name: column.type for column in table.columns}
             of_table = [all_null(name, types[name], 0) for name in columns]
         else:
-            of_table = _converted(ours, ours.statistics(), columns)
+            of_table = converted(ours, ours.statistics(), columns)
         self._store.put_table_statistics(*names, of_table, now=now)
         for column in _missing(of_table, columns):
             with suppress(NotFound):
@@ -150,7 +150,7 @@ class LakeAnalyzer:
             self._store.alter_table(*names, changed)
 
 
-def _known_columns(ours: Table) -> dict[str, OurStatistics]:
+def known_columns(ours: Table) -> dict[str, OurStatistics]:
     """The columns of which all is known of the current rows."""
     snapshot = ours.metadata.current_snapshot
     found = None if snapshot is None else analysed_statistics(ours.metadata, ours.storage, snapshot)
@@ -161,7 +161,7 @@ def _known_columns(ours: Table) -> dict[str, OurStatistics]:
 
 def _is_known(ours: Table, columns: Sequence[str]) -> bool:
     """Whether an analysis would find out nothing new."""
-    known = _known_columns(ours)
+    known = known_columns(ours)
     return all(
         name in known and (known[name].bit_vector is not None or not isinstance(known[name].type, WITH_BIT_VECTOR))
         for name in columns
@@ -180,7 +180,8 @@ def _chosen(name_of: PartitionNaming, partitions: Collection[str] | None) -> Par
     return chosen
 
 
-def _converted(ours: Table, statistics: TableStatistics, columns: Iterable[str]) -> list[ColumnStatistics]:
+def converted(ours: Table, statistics: TableStatistics, columns: Iterable[str]) -> list[ColumnStatistics]:
+    """The statistics of columns in Hive's form, of those that have one."""
     schema = ours.metadata.current_schema
     known = (statistics.columns.get(schema.field(name).id) for name in columns)
     return [one for column in known if column is not None and (one := hive_statistics(column)) is not None]

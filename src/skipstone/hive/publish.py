@@ -7,12 +7,23 @@ estimate: Hive's lows and highs may be rounded and nobody proves that no row was
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
+from skipstone.analysis.table_statistics import statistics_by_name
 from skipstone.hive.accurate import KEY, accurate_columns, with_columns, without_columns
+from skipstone.hive.analyzer import converted, known_columns
 from skipstone.hive.client import HiveClient
-from skipstone.hive.statistics import ColumnStatistics
+from skipstone.hive.mirror import partition_naming
+from skipstone.hive.statistics import Bound, ColumnStatistics
+from skipstone.hive.thrift import api
+from skipstone.hive.types import fits
+from skipstone.stats.labels import Accuracy, Labelled
+from skipstone.table import Table
+
+_VALUES: Final = (
+    "num_nulls", "num_distincts", "low", "high", "avg_length", "max_length", "num_trues", "num_falses",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +33,32 @@ class ImportedStatistics:
     statistics: ColumnStatistics
     partition: str | None
     is_accurate: bool
+
+    def labelled(self) -> dict[str, Labelled[Bound]]:
+        """Every value that there is, by its name, labelled as the estimate that it is."""
+        given = {name: getattr(self.statistics, name) for name in _VALUES}
+        return {name: Labelled(value, Accuracy.ESTIMATE) for name, value in given.items() if value is not None}
+
+
+def publish_table(client: HiveClient, ours: Table, database: str, table: str) -> list[str]:
+    """Store in a metastore what an analysis of our table has found; the columns of which something was stored.
+
+    Only statistics of the current rows are taken, and of the partitions those that the metastore knows by name.
+    """
+    columns, snapshot = list(known_columns(ours)), ours.metadata.current_snapshot
+    if not columns or snapshot is None:
+        return []
+    entry = client.call("get_table", dbname=database, tbl_name=table)
+    there = {column.name.lower() for column in entry.sd.cols}
+    columns = [name for name in columns if name.lower() in there]
+    partitions: dict[str, list[ColumnStatistics]] = {}
+    if entry.partitionKeys:
+        names = set(client.call("get_partition_names", db_name=database, tbl_name=table, max_parts=-1))
+        named = statistics_by_name(ours.metadata, ours.storage, snapshot, partition_naming(ours.metadata))
+        partitions = {name: converted(ours, found, columns) for name, found in named if name in names}
+    found = converted(ours, ours.statistics(), columns)
+    publish_statistics(client, database, table, found, partitions={n: v for n, v in partitions.items() if v})
+    return [one.column for one in found]
 
 
 def publish_statistics(
@@ -37,16 +74,28 @@ def publish_statistics(
 
     With `is_current` the columns are marked accurate, else no longer so.
     """
+    if not statistics and not partitions:
+        return
+    columns = client.call("get_table", dbname=database, tbl_name=table).sd.cols
     if statistics:
-        client.put_table_statistics(database, table, [one.checked() for one in statistics])
+        named = _as_there(statistics, columns)
+        client.put_table_statistics(database, table, named)
         entry = client.call("get_table", dbname=database, tbl_name=table)
-        if _mark(entry, statistics, is_current):
-            client.call("alter_table", dbname=database, tbl_name=table, new_tbl=entry)
+        if _mark(entry, named, is_current):
+            # The metastore would look at the files and take back what was just said.
+            context = api.EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
+            client.call(
+                "alter_table_with_environment_context",
+                dbname=database,
+                tbl_name=table,
+                new_tbl=entry,
+                environment_context=context,
+            )
     if not partitions:
         return
-    checked = {name: [one.checked() for one in values] for name, values in partitions.items()}
-    client.put_partition_statistics(database, table, checked)
-    for name, values in checked.items():
+    by_name = {name: _as_there(values, columns) for name, values in partitions.items()}
+    client.put_partition_statistics(database, table, by_name)
+    for name, values in by_name.items():
         entry = client.call("get_partition_by_name", db_name=database, tbl_name=table, part_name=name)
         if _mark(entry, values, is_current):
             client.call("alter_partition", db_name=database, tbl_name=table, new_part=entry)
@@ -72,6 +121,23 @@ def import_statistics(
                 ImportedStatistics(statistics=one, partition=name, is_accurate=one.column in known) for one in values
             ]
     return found
+
+
+def _as_there(statistics: Sequence[ColumnStatistics], columns: Sequence[Any]) -> list[ColumnStatistics]:
+    """The statistics under the names and types that the metastore has for their columns.
+
+    It may have folded the case of a name, and may lack a type: a timestamp with a zone is a plain one in Hive 2.
+    """
+    exact = {column.name: column for column in columns}
+    folded = {column.name.lower(): column for column in columns}
+    named = []
+    for one in statistics:
+        column = exact.get(one.column) or folded.get(one.column.lower())
+        if column is not None:
+            kind = column.type if fits(one.kind, column.type) else one.type
+            one = replace(one, column=column.name, type=kind)
+        named.append(one.checked())
+    return named
 
 
 def _mark(entry: Any, statistics: Sequence[ColumnStatistics], is_current: bool) -> bool:

@@ -90,3 +90,12 @@ def test_a_metastore_needs_a_warehouse(tmp_path: Path) -> None:
     refused = CliRunner().invoke(app, ["hive", "serve", *options])
     assert refused.exit_code == 1
     assert "expected a warehouse" in refused.output
+
+
+def test_a_port_that_is_taken_is_a_clear_error(tmp_path: Path) -> None:
+    with HiveServer(HiveService(HiveStore("sqlite://")), ServerSettings(port=0)) as server:
+        options = ["--store", f"sqlite:///{tmp_path}/hive.db", "--port"]
+        for port in (str(server.port), "70000"):
+            refused = CliRunner().invoke(app, ["hive", "serve", *options, port])
+            assert refused.exit_code == 1
+            assert f"Cannot listen at 127.0.0.1:{port}" in refused.output

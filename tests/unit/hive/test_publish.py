@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,11 +12,12 @@ from tests.support.hive import every_type, fill, statistics_of
 import skipstone
 from skipstone.hive.accurate import accurate_columns, with_columns, without_columns
 from skipstone.hive.client import HiveClient
-from skipstone.hive.mirror import mirror_lake
+from skipstone.hive.mirror import mirror_lake, partition_naming
 from skipstone.hive.partition_names import NULL_NAME, parse_partition_name, partition_name
-from skipstone.hive.publish import import_statistics, publish_statistics
+from skipstone.hive.publish import import_statistics, publish_statistics, publish_table
 from skipstone.hive.service import HiveServer, HiveService, ServerSettings
 from skipstone.hive.store import HiveStore
+from skipstone.stats.labels import Accuracy
 
 
 @pytest.fixture
@@ -49,6 +50,28 @@ def test_statistics_of_older_rows_are_stored_and_not_marked(client: HiveClient, 
     assert found["i"].statistics.num_nulls == 9
     assert not found["i"].is_accurate
     assert found["s"].is_accurate
+
+
+def test_what_an_analysis_found_is_published(client: HiveClient, store: HiveStore, tmp_path: Path) -> None:
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path / "lake"))
+    ours = lake.create_table("db.ours", [("I", "int"), ("ts", "timestamptz"), ("p", "int")], partition_by=["p"])
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    ours.append([{"I": 5, "ts": moment, "p": 0}, {"I": None, "ts": moment, "p": 1}, {"I": 9, "ts": None, "p": 7}])
+    assert publish_table(client, ours, "db", "t") == []
+    ours.analyze(partitions=partition_naming(ours.metadata))
+    assert sorted(publish_table(client, ours, "db", "t")) == ["I", "ts"]
+    found = {
+        (f.partition, f.statistics.column): f for f in import_statistics(client, "db", "t", partitions=["p=0", "p=1"])
+    }
+    assert found.keys() == {(p, c) for p in (None, "p=0", "p=1") for c in ("i", "ts")}
+    assert all(one.is_accurate for one in found.values())
+    whole = found[None, "i"]
+    assert (whole.statistics.low, whole.statistics.high, whole.statistics.num_nulls) == (5, 9, 1)
+    assert found[None, "ts"].statistics.type == "timestamp"
+    # Accurate or not, what a metastore says is an estimate here.
+    assert {label.accuracy for label in whole.labelled().values()} == {Accuracy.ESTIMATE}
+    ours.append([{"I": 100, "ts": None, "p": 0}])
+    assert publish_table(client, ours, "db", "t") == []
 
 
 def test_accuracy_is_kept_beside_what_others_wrote() -> None:

@@ -31,6 +31,7 @@ from skipstone.hive.store.rows import row_of
 from skipstone.hive.thrift import Message, MessageKind, api, methods
 from skipstone.hive.thrift.binary import Input, ProtocolViolation
 from skipstone.hive.thrift.messages import read_head, write_message
+from skipstone.hive.types import Kind
 from skipstone.hive.wire import to_wire
 
 SETTINGS = ServerSettings(port=0, message_bytes_max=1 << 20, message_seconds_max=0.5, clients_max=20)
@@ -387,6 +388,23 @@ def test_rows_are_encoded_as_their_values_are(layout: Layout) -> None:
         expected = bytearray()
         to_wire(one).write(expected)
         assert encoder.encode(row_of(one, layout)) == bytes(expected), one
+
+
+@pytest.mark.parametrize("layout", Layout)
+def test_clients_of_hive_2_get_timestamps_as_whole_numbers(layout: Layout) -> None:
+    store = HiveStore("sqlite://", layout=layout)
+    fill(store, partitions=2)
+    store.put_table_statistics("db", "t", every_type(), now=1)
+    store.put_partition_statistics("db", "t", {"p=0": every_type(1), "p=1": every_type(2)}, now=1)
+    with (
+        HiveServer(HiveService(store, for_hive_2=True), SETTINGS) as server,
+        HiveClient(f"thrift://127.0.0.1:{server.port}") as client,
+    ):
+        found = [*client.table_statistics("db", "t", ["ts"]), *client.aggregate("db", "t", ["p=0", "p=1"], ["ts"])[0]]
+        found += client.partition_statistics("db", "t", ["p=1"], ["ts"])["p=1"]
+    assert [(one.kind, one.low, one.high) for one in found] == [
+        (Kind.LONG, -3, 3), (Kind.LONG, -2, 2), (Kind.LONG, -2, 2),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)

@@ -14,7 +14,7 @@ from skipstone.hive.store import Layout
 from skipstone.hive.store.rows import statistics_in
 from skipstone.hive.thrift.interface import Encoded
 from skipstone.hive.types import Kind, kind_of
-from skipstone.hive.wire import decimal_to_wire, to_wire
+from skipstone.hive.wire import decimal_to_wire, for_old_metastores, to_wire
 
 _STRING: Final = b"\x0b"
 _STRUCT: Final = b"\x0c"
@@ -29,14 +29,15 @@ _MEMBERS: Final = {kind: number for number, kind in enumerate(Kind, start=1)}
 class RowEncoder:
     """Makes ColumnStatisticsObj bytes from rows; what is the same for a column is made once."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, *, for_hive_2: bool = False) -> None:
         self._layout = layout
+        self._for_hive_2 = for_hive_2
         self._heads: dict[tuple[str, str], tuple[bytes, Kind | None]] = {}
 
     def encode(self, row: Mapping[Any, Any]) -> Encoded:
-        if not self._layout.has_typed_bounds:
-            out = bytearray()
-            to_wire(statistics_in(row, self._layout)).write(out)
+        if not self._layout.has_typed_bounds or self._for_hive_2:
+            out, found = bytearray(), statistics_in(row, self._layout)
+            to_wire(for_old_metastores(found) if self._for_hive_2 else found).write(out)
             return Encoded(out)
         key = (row["COLUMN_NAME"], row["COLUMN_TYPE"])
         known = self._heads.get(key)
@@ -105,9 +106,11 @@ def _decimal(number: int, text: str | None) -> bytes:
     return bytes(out)
 
 
-def encode_partitions(rows: Iterable[tuple[str, Mapping[Any, Any]]], layout: Layout) -> dict[str, list[Encoded]]:
+def encode_partitions(
+    rows: Iterable[tuple[str, Mapping[Any, Any]]], layout: Layout, *, for_hive_2: bool = False
+) -> dict[str, list[Encoded]]:
     """Encoded statistics by partition."""
-    encoder = RowEncoder(layout)
+    encoder = RowEncoder(layout, for_hive_2=for_hive_2)
     by_name: dict[str, list[Encoded]] = {}
     for name, row in rows:
         by_name.setdefault(name, []).append(encoder.encode(row))

@@ -37,10 +37,15 @@ _NEEDED: Final = frozenset(
 
 
 class HiveService(ReadingCalls, StatisticsReadingCalls, StatisticsWritingCalls, WritingCalls, LockCalls):
-    """Answers the metastore's calls from a store. Safe for many threads."""
+    """Answers the metastore's calls from a store. Safe for many threads.
 
-    def __init__(self, store: HiveStore, *, allow_writes: bool = False) -> None:
+    Clients older than Hive 3 do not know statistics of timestamps; `for_hive_2` gives them as whole numbers, as the
+    metastores of that time did.
+    """
+
+    def __init__(self, store: HiveStore, *, allow_writes: bool = False, for_hive_2: bool = False) -> None:
         LockCalls.__init__(self)
+        self._for_hive_2 = for_hive_2
         self._store = store
         self._allow_writes = allow_writes
 

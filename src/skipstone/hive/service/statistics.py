@@ -13,13 +13,14 @@ from skipstone.hive.statistics import ColumnStatistics
 from skipstone.hive.store import HiveStore
 from skipstone.hive.store.layout import ENGINE_DEFAULT
 from skipstone.hive.thrift import Struct, api
-from skipstone.hive.wire import from_wire, to_wire
+from skipstone.hive.wire import for_old_metastores, from_wire, to_wire
 
 
 class StatisticsReadingCalls:
     """Method names are the interface's."""
 
     _store: HiveStore
+    _for_hive_2: bool
 
     def get_table_column_statistics(self, arguments: Struct) -> Struct:
         database, table, column = plain_name(arguments.db_name), arguments.tbl_name, _given(arguments.col_name)
@@ -28,7 +29,7 @@ class StatisticsReadingCalls:
         if not found:
             raise NotFound(f"Cannot find statistics of column {column!r} of {database}.{table}. Compute them first.")
         description = api.ColumnStatisticsDesc(isTblLevel=True, dbName=database, tableName=table)
-        return api.ColumnStatistics(statsDesc=description, statsObj=[to_wire(s) for s in found])  # type: ignore[no-any-return]
+        return api.ColumnStatistics(statsDesc=description, statsObj=self._wired(found))  # type: ignore[no-any-return]
 
     def get_partition_column_statistics(self, arguments: Struct) -> Struct:
         database, table, column = plain_name(arguments.db_name), arguments.tbl_name, _given(arguments.col_name)
@@ -43,7 +44,7 @@ class StatisticsReadingCalls:
         description = api.ColumnStatisticsDesc(
             isTblLevel=False, dbName=database, tableName=table, partName=arguments.part_name
         )
-        objects = [to_wire(s) for s in found[arguments.part_name]]
+        objects = self._wired(found[arguments.part_name])
         return api.ColumnStatistics(statsDesc=description, statsObj=objects)  # type: ignore[no-any-return]
 
     def get_table_statistics_req(self, arguments: Struct) -> Struct:
@@ -51,7 +52,7 @@ class StatisticsReadingCalls:
         found = self._store.table_statistics(
             plain_name(request.dbName), request.tblName, request.colNames, engine=request.engine or ENGINE_DEFAULT
         )
-        return api.TableStatsResult(tableStats=[to_wire(s) for s in found])  # type: ignore[no-any-return]
+        return api.TableStatsResult(tableStats=self._wired(found))  # type: ignore[no-any-return]
 
     def get_partitions_statistics_req(self, arguments: Struct) -> Struct:
         request = arguments.request
@@ -62,7 +63,8 @@ class StatisticsReadingCalls:
             request.colNames,
             engine=request.engine or ENGINE_DEFAULT,
         )
-        return api.PartitionsStatsResult(partStats=encode_partitions(rows, self._store.layout))  # type: ignore[no-any-return]
+        encoded = encode_partitions(rows, self._store.layout, for_hive_2=self._for_hive_2)
+        return api.PartitionsStatsResult(partStats=encoded)  # type: ignore[no-any-return]
 
     def get_aggr_stats_for(self, arguments: Struct) -> Struct:
         request = arguments.request
@@ -73,11 +75,14 @@ class StatisticsReadingCalls:
             database, table, request.partNames, columns, engine=request.engine or ENGINE_DEFAULT
         )
         answer: Struct = api.AggrStats(
-            colStats=[to_wire(s) for s in added.statistics],
+            colStats=self._wired(added.statistics),
             partsFound=added.partitions_found,
             isStatsCompliant=None if added.is_complete else False,
         )
         return answer
+
+    def _wired(self, found: Iterable[ColumnStatistics]) -> list[Struct]:
+        return [to_wire(for_old_metastores(one) if self._for_hive_2 else one) for one in found]
 
 
 class StatisticsWritingCalls:
