@@ -17,10 +17,12 @@ import pyarrow.compute
 
 from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
 from skipstone.metadata.partitions.partitioning import PartitionSpec
+from skipstone.metadata.tables.properties import METRICS_COLUMN, METRICS_DEFAULT, property_value
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import partition_codes, read_live_entries, unified_type
 from skipstone.plan.explanation import Explanation, LevelExplanation, PartReport
 from skipstone.plan.levels import LevelReport
-from skipstone.plan.reasons import facts_used, why_kept
+from skipstone.plan.reasons import CUT_WIDTH, facts_used, why_kept
 from skipstone.plan.remapped import remapped_ids
 from skipstone.plan.scan import ScanPlan
 from skipstone.plan.snapshot_manifests import manifests_of, partition_type_of, spec_of
@@ -61,7 +63,7 @@ def explain_plan(plan: ScanPlan, storage: Storage, *, indexed_ids: Collection[in
         bytes=pc.sum(plan.files.column("file_size_in_bytes")).as_py() or 0,
         delete_files=plan.deletes.num_rows,
         levels=tuple(by_level.get(r.name) or LevelExplanation(report=r) for r in plan.levels),
-        notes=(*_notes(plan, indexed_ids), *_skipped_by_index(plan, by_level)),
+        notes=(*_notes(plan, indexed_ids), *_skipped_by_index(plan, by_level), *plan.notes),
     )
 
 
@@ -163,13 +165,23 @@ class _Levels:
         remapped = remapped_ids(self.plan.metadata)
         for field_id in remapped:
             zones = zones.forget(field_id)
+        widths = {i: _cut_width(self.plan.metadata, self.plan.schema.name_of(i)) for i in zones.columns}
         found = [_masks(prove(part, zones, self.order)) for part in self.parts]
         reports = []
         for part, (none, every), alone in zip(self.parts, found, _alone([n for n, _ in found])):
             facts = facts_used(part, zones, none, self.order)
-            reasons = why_kept(part, zones, ~none & ~every, self.order, remapped=remapped)
+            undecided = ~none & ~every
+            reasons = why_kept(part, zones, undecided, self.order, remapped=remapped, cut_widths=widths)
             reports.append(_report(part, none, every, alone, facts, reasons))
         return _level("files", *_masks(prove(self.plan.predicate, zones, self.order)), reports)
+
+
+def _cut_width(metadata: TableMetadata, name: str) -> int | None:
+    """What the writers of this table cut the bounds of a column to; None if they keep them whole."""
+    key = METRICS_COLUMN.prefix + name
+    text = metadata.properties.get(key)
+    mode = property_value(metadata.properties, METRICS_DEFAULT) if text is None else METRICS_COLUMN.value(key, text)
+    return None if mode.kind == "full" else mode.width or CUT_WIDTH
 
 
 def _level(name: str, none: Mask, every: Mask, parts: list[PartReport]) -> LevelExplanation:

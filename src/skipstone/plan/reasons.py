@@ -1,13 +1,14 @@
 """Which facts skipped zones, and why a part of a filter could not decide others.
 
-Facts are told apart by forgetting them: a zone that is kept without a fact was skipped by it. Missing facts are told
-apart by supposing them: a zone that would be skipped if it had no NaN is kept because its NaN count is unknown. The
-judge does both, for all zones at once.
+Facts are told apart by forgetting them: a zone that is kept without a fact was skipped by it. Reasons are told apart by
+supposing facts: a zone that would be decided if it had no NaN is undecided because it holds some, or because nobody
+knows. The judge does both, for all zones at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,8 @@ import numpy.typing as npt
 import pyarrow
 import pyarrow.compute
 
+from skipstone.metadata.types import BinaryType, DoubleType, FixedType, FloatType, PrimitiveType, StringType
+from skipstone.metadata.values.truncation import truncate_lower, truncate_upper
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.like import literal_prefix
 from skipstone.predicate.nodes import (
@@ -26,6 +29,8 @@ from skipstone.predicate.nodes import (
     IsNull,
     Leaf,
     Like,
+    NotNan,
+    NotNull,
     Or,
     Predicate,
     StartsWith,
@@ -54,6 +59,7 @@ FACT_NAMES: Final = {
 
 NO_STATISTICS: Final = "no statistics"
 NO_BOUNDS: Final = "no bounds"
+ONE_BOUND: Final = "one of the two bounds is unknown"
 OVERLAP: Final = "overlap: the value lies between the bounds"
 TRUNCATED: Final = "truncated: the bounds are cut before the value differs"
 NAN_UNKNOWN: Final = "NaN count unknown"
@@ -66,7 +72,8 @@ VARIANT: Final = "variant: no bounds of this field"
 RENAMED: Final = "name mapping: the metrics may be of another column"
 OTHER_TYPE: Final = "type: no facts of the column's type"
 
-_CUT_LENGTH: Final = 16  # the length that most writers cut bounds to
+CUT_WIDTH: Final = 16  # what most writers cut bounds to, in code points or bytes
+_LITERALS_MAX: Final = 100  # of a list, to look for among bounds
 
 
 def facts_used(part: Predicate, zones: ZoneMap, skipped: Mask, float_order: FloatOrder) -> dict[str, int]:
@@ -83,18 +90,28 @@ def facts_used(part: Predicate, zones: ZoneMap, skipped: Mask, float_order: Floa
 
 
 def why_kept(
-    part: Predicate, zones: ZoneMap, undecided: Mask, float_order: FloatOrder, *, remapped: Collection[int] = ()
+    part: Predicate,
+    zones: ZoneMap,
+    undecided: Mask,
+    float_order: FloatOrder,
+    *,
+    remapped: Collection[int] = (),
+    cut_widths: Mapping[int, int | None] | None = None,
 ) -> dict[str, int]:
-    """For each reason, how many undecided zones it kept, told for each column where a part reads several."""
+    """For each reason, how many undecided zones it kept, told for each column where a part reads several.
+
+    `cut_widths` has what bounds of a column are cut to, by field id; None where they are kept whole.
+    """
     terms = list(_by_term(part))
     found: dict[str, int] = {}
     for piece in terms:
-        # Of several alternatives, those that rule the zone out are no reason to keep it.
-        here = undecided & ~_none(piece, zones, float_order)
-        for reason, mask in _reasons(piece, zones, here, float_order, remapped):
+        # Of several terms, those that are decided are no reason that the whole is not.
+        here = undecided & ~_decided(piece, zones, float_order)
+        width = CUT_WIDTH if cut_widths is None else cut_widths.get(_column(piece).field_id, CUT_WIDTH)
+        for reason, mask in _reasons(piece, zones, here, float_order, remapped, width):
             count = int(mask.sum())
             if count:
-                name = reason if len(terms) == 1 else f"{column_of(next(leaves(piece)).term)}: {reason}"
+                name = reason if len(terms) == 1 else f"{_column(piece)}: {reason}"
                 found[name] = found.get(name, 0) + count
     return found
 
@@ -107,23 +124,32 @@ def _by_term(part: Predicate) -> Iterator[Predicate]:
             yield from _by_term(piece)
 
 
+def _column(piece: Predicate) -> Column:
+    column = column_of(next(leaves(piece)).term)
+    assert isinstance(column, Column)
+    return column
+
+
 def _reasons(
-    piece: Predicate, zones: ZoneMap, here: Mask, float_order: FloatOrder, remapped: Collection[int]
+    piece: Predicate,
+    zones: ZoneMap,
+    here: Mask,
+    float_order: FloatOrder,
+    remapped: Collection[int],
+    cut_width: int | None,
 ) -> Iterator[tuple[str, Mask]]:
     """Reasons with the zones they explain; each zone goes to the first that does."""
     left = here.copy()
-    for reason, mask in _candidates(piece, zones, float_order, remapped):
+    for reason, mask in _candidates(piece, zones, float_order, remapped, cut_width):
         yield reason, left & mask
         left &= ~mask
     yield OVERLAP, left
 
 
 def _candidates(
-    piece: Predicate, zones: ZoneMap, float_order: FloatOrder, remapped: Collection[int]
+    piece: Predicate, zones: ZoneMap, float_order: FloatOrder, remapped: Collection[int], cut_width: int | None
 ) -> Iterator[tuple[str, Mask]]:
-    leaf = next(leaves(piece))
-    column = column_of(leaf.term)
-    assert isinstance(column, Column)
+    column = _column(piece)
     every = np.ones(zones.num_zones, bool)
     source = zones.columns.get(column.field_id)
     if column.field_id in remapped:
@@ -135,10 +161,12 @@ def _candidates(
         yield OTHER_TYPE, every
         return
     yield NO_STATISTICS, _unknown(source, "lower", "upper", "null_count", "nan_count")
-    yield from _missing_counts(piece, zones, column, float_order)
-    if isinstance(leaf, IsNull | IsNan):
-        yield (HAS_NULLS if isinstance(leaf, IsNull) else HAS_NAN), every
+    yield from _counts_in_the_way(piece, zones, column, float_order)
+    # Leaves about nulls and NaN are decided by counts; of the others, the first tells what bounds are needed for.
+    valued = [leaf for leaf in leaves(piece) if not isinstance(leaf, IsNull | NotNull | IsNan | NotNan)]
+    if not valued:
         return
+    leaf = valued[0]
     bounds = facts_of_term(leaf.term, source)
     match leaf.term:
         case VariantGet():
@@ -148,25 +176,36 @@ def _candidates(
     if isinstance(leaf, Like) and not literal_prefix(leaf.pattern, leaf.escape):
         yield PATTERN, every
     yield NO_BOUNDS, _unknown(bounds, "lower", "upper")
-    yield TRUNCATED, _cut_short(leaf, bounds)
+    yield ONE_BOUND, _unknown(bounds, "lower") | _unknown(bounds, "upper")
+    for each in valued:
+        yield TRUNCATED, _cut_short(each, bounds, column.type, cut_width)
 
 
-def _missing_counts(
+def _counts_in_the_way(
     piece: Predicate, zones: ZoneMap, column: Column, float_order: FloatOrder
 ) -> Iterator[tuple[str, Mask]]:
-    """Zones that would be skipped if an unknown count were zero."""
+    """Zones that would be decided if a count were zero: it is not, or it is unknown."""
     facts = zones.columns[column.field_id]
-    for fact, reason in (("nan_count", NAN_UNKNOWN), ("null_count", NULLS_UNKNOWN)):
-        unknown = _unknown(facts, fact)
-        if unknown.any():
-            counts = getattr(facts, fact)
-            zero = pa.repeat(pa.scalar(0, pa.int64()), zones.num_zones)
-            supposed = ColumnFacts(**{**_as_dict(facts), fact: zero if counts is None else pc.coalesce(counts, zero)})
-            yield reason, unknown & _none(piece, zones.with_column(column.field_id, supposed), float_order)
+    zero = pa.repeat(pa.scalar(0, pa.int64()), zones.num_zones)
+    names = ("nan_count", "null_count") if isinstance(column.type, FloatType | DoubleType) else ("null_count",)
+    for supposed in [*((name,) for name in names), names]:
+        changed = replace(facts, **dict.fromkeys(supposed, zero))
+        decided = _decided(piece, zones.with_column(column.field_id, changed), float_order)
+        for fact in supposed:
+            yield _UNKNOWN_COUNT[fact], decided & _unknown(facts, fact)
+        for fact in supposed:
+            yield _SOME[fact], decided & _more_than_none(getattr(facts, fact))
 
 
-def _as_dict(facts: ColumnFacts) -> dict[str, Any]:
-    return {name: getattr(facts, name) for name in facts.__dataclass_fields__}
+_UNKNOWN_COUNT: Final = {"nan_count": NAN_UNKNOWN, "null_count": NULLS_UNKNOWN}
+_SOME: Final = {"nan_count": HAS_NAN, "null_count": HAS_NULLS}
+
+
+def _more_than_none(counts: Any | None) -> Mask:
+    if counts is None:
+        return ~_ALL
+    some: Mask = pc.fill_null(pc.greater(counts, 0), False).to_numpy(zero_copy_only=False)
+    return some
 
 
 def _unknown(facts: ColumnFacts, *names: str) -> Mask:
@@ -183,24 +222,31 @@ def _unknown(facts: ColumnFacts, *names: str) -> Mask:
 _ALL: Final = np.ones(1, bool)
 
 
-def _cut_short(leaf: Leaf, facts: ColumnFacts) -> Mask:
-    """Where a bound is as long as writers cut them, and agrees with the literal up to there."""
+def _cut_short(leaf: Leaf, facts: ColumnFacts, type_: PrimitiveType, width: int | None) -> Mask:
+    """Where a bound is what a text that begins like the literal would have been cut to."""
     match leaf:
-        case Compare(value=str() as text) | StartsWith(prefix=str() as text):
-            texts = [text]
-        case In(values=values) if len(values) <= 100:
-            texts = [v for v in values if isinstance(v, str)]
+        case Compare(value=str() | bytes() as value) | StartsWith(prefix=str() | bytes() as value):
+            values = [value]
+        case In(values=several) if len(several) <= _LITERALS_MAX:
+            values = [v for v in several if isinstance(v, str | bytes)]
         case _:
-            return ~_ALL
-    found: Any = ~_ALL
-    for bound in (facts.lower, facts.upper):
-        if bound is not None and pa.types.is_string(bound.type):
-            is_long = pc.greater_equal(pc.utf8_length(bound), _CUT_LENGTH)
-            start = pc.utf8_slice_codeunits(bound, 0, _CUT_LENGTH - 1)
-            same = pc.is_in(start, value_set=pa.array([t[: _CUT_LENGTH - 1] for t in texts], pa.string()))
-            found = found | pc.fill_null(pc.and_kleene(is_long, same), False).to_numpy(zero_copy_only=False)
-    cut: Mask = found
-    return cut
+            values = []
+    longer = [v for v in values if width is not None and len(v) > width]
+    if width is None or not longer or not isinstance(type_, StringType | BinaryType | FixedType):
+        return ~_ALL
+    cut: Any = ~_ALL
+    for bound, shorten in ((facts.lower, truncate_lower), (facts.upper, truncate_upper)):
+        if bound is not None:
+            ends = pa.array([shorten(type_, v, width) for v in longer], bound.type)
+            cut = cut | pc.is_in(bound, value_set=ends.drop_null()).to_numpy(zero_copy_only=False)
+    found: Mask = cut
+    return found
+
+
+def _decided(part: Predicate, zones: ZoneMap, float_order: FloatOrder) -> Mask:
+    proofs = prove(part, zones, float_order)
+    decided: Mask = pc.or_(proofs.none, proofs.every).to_numpy(zero_copy_only=False)
+    return decided
 
 
 def _none(part: Predicate, zones: ZoneMap, float_order: FloatOrder) -> Mask:

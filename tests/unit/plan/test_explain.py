@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow
 import pytest
+from tests.support.indexed import index_files_of, make_table
+from tests.support.indexed import rows as indexed_rows
 
 import skipstone
+from skipstone.index.loading import forget_opened
 from skipstone.metadata.types import DOUBLE, LONG, STRING
 from skipstone.plan import reasons
 from skipstone.plan.explain import NOT_PARTITIONED, PARTITION_VALUE, explain_plan
 from skipstone.plan.reasons import facts_used, why_kept
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import Column, Compare, IsNull, Like, Op, or_
+from skipstone.predicate.nodes import Column, Compare, IsNull, Like, NotNull, Op, and_, or_
 from skipstone.zones.zone_map import ColumnFacts, ZoneMap
 
 pa: Any = pyarrow
@@ -129,7 +133,7 @@ def test_an_unknown_nan_count_is_the_reason_where_zero_would_have_skipped() -> N
         nan_count=ints(None, 2, None),
     )
     found = kept(Compare(Op.GT, SIZE, 5.0), zones(3, size=sizes))
-    assert found == {reasons.NAN_UNKNOWN: 1, reasons.OVERLAP: 2}
+    assert found == {reasons.NAN_UNKNOWN: 1, reasons.HAS_NAN: 1, reasons.OVERLAP: 1}
 
 
 def test_cut_bounds_and_patterns_are_told_from_overlap() -> None:
@@ -142,6 +146,67 @@ def test_cut_bounds_and_patterns_are_told_from_overlap() -> None:
     zone_map = zones(2, name=names)
     assert kept(Compare(Op.EQ, NAME, "warehouse-number-17"), zone_map) == {reasons.TRUNCATED: 1, reasons.OVERLAP: 1}
     assert kept(Like(NAME, "%17"), zone_map) == {reasons.PATTERN: 2}
+
+
+def test_bounds_that_are_not_cut_are_not_called_so() -> None:
+    names = ColumnFacts(
+        type=STRING,
+        lower=pa.array(["warehouse-number-1", "ab", "warehouse-number"]),
+        upper=pa.array(["warehouse-number-3", "ac", "x"]),
+        null_count=ints(0, 0, 0),
+    )
+    zone_map = zones(3, name=names)
+    wanted = Compare(Op.EQ, NAME, "warehouse-number-2")
+    kept_zones = np.array([True, False, True])
+    found = why_kept(wanted, zone_map, kept_zones, FloatOrder.SPARK)
+    assert found == {reasons.OVERLAP: 1, reasons.TRUNCATED: 1}
+    assert kept(Compare(Op.EQ, NAME, "abb"), zones(1, name=only(names, 1)), cut_widths={1: 2}) == {reasons.TRUNCATED: 1}
+    whole = why_kept(wanted, zone_map, kept_zones, FloatOrder.SPARK, cut_widths={1: None})
+    assert whole == {reasons.OVERLAP: 2}
+
+
+def only(facts: ColumnFacts, place: int) -> ColumnFacts:
+    lower, upper, nulls = (a.slice(place, 1) for a in (facts.lower, facts.upper, facts.null_count))
+    return ColumnFacts(type=facts.type, lower=lower, upper=upper, null_count=nulls)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "reason"),
+    [
+        (or_(IsNull(NUMBER), Compare(Op.GT, NUMBER, 5)), reasons.OVERLAP),
+        (or_(IsNull(NUMBER), Compare(Op.GT, NUMBER, 50)), reasons.HAS_NULLS),
+        (Compare(Op.GT, NUMBER, -5), reasons.HAS_NULLS),
+        (NotNull(NUMBER), reasons.HAS_NULLS),
+        (IsNull(NUMBER), reasons.HAS_NULLS),
+    ],
+)
+def test_nulls_are_the_reason_where_the_zone_were_decided_without_them(predicate: Any, reason: str) -> None:
+    numbers = ColumnFacts(type=LONG, lower=ints(0), upper=ints(9), null_count=ints(2), value_count=ints(10))
+    assert kept(predicate, zones(1, number=numbers)) == {reason: 1}
+    unknown = replace(numbers, null_count=None)
+    expected = reasons.NULLS_UNKNOWN if reason == reasons.HAS_NULLS else reason
+    assert kept(predicate, zones(1, number=unknown)) == {expected: 1}
+
+
+def test_one_known_bound_is_not_called_two() -> None:
+    numbers = ColumnFacts(type=LONG, lower=ints(0), upper=ints(None), null_count=ints(0))
+    assert kept(Compare(Op.EQ, NUMBER, 5), zones(1, number=numbers)) == {reasons.ONE_BOUND: 1}
+
+
+def test_a_term_that_is_decided_is_no_reason() -> None:
+    numbers = ColumnFacts(type=LONG, lower=ints(1), upper=ints(9), null_count=ints(0), value_count=ints(10))
+    names = ColumnFacts(type=STRING, lower=pa.array(["a"]), upper=pa.array(["z"]), null_count=ints(0))
+    either = or_(and_(Compare(Op.GT, NUMBER, 0), Compare(Op.EQ, NAME, "m")), Compare(Op.EQ, SIZE, 1.0))
+    found = kept(either, zones(1, number=numbers, name=names))
+    assert found == {f"name: {reasons.OVERLAP}": 1, f"size: {reasons.NO_STATISTICS}": 1}
+
+
+def test_what_could_not_be_used_of_the_index_is_noted(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    table.append(indexed_rows(0))
+    next(p for p in index_files_of(table) if p.name.endswith(".zones.parquet")).write_bytes(b"damaged")
+    forget_opened()
+    assert any("Invalid sidecar" in note for note in table.scan("id = 1").explanation().notes)
 
 
 def test_remapped_columns_and_alternatives_are_named() -> None:
