@@ -18,6 +18,7 @@ from skipstone.index.sidecar_entries import Source, Wish
 from skipstone.index.sidecar_group import SidecarGroup, Spread, groups_of
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.manifests.manifest_metrics import metric_type
+from skipstone.metadata.reserved import DELETE_FILE_PATH
 from skipstone.plan.entries import in_parallel, known_metrics, schema_for, unified_type, unify_partition
 from skipstone.plan.index_zones import Blocks
 from skipstone.plan.question import Question
@@ -62,7 +63,7 @@ def _wish(manifest: ManifestFile, question: Question) -> Wish | None:
     metadata = question.metadata
     known = known_metrics(metadata, question.metrics)
     typed = schema_for(metadata, known)
-    if any(typed.find(i) is None for i in known):
+    if any(typed.find(i) is None for i in known if i != DELETE_FILE_PATH.id):
         return None  # no one schema types them all; each manifest's own does
     return Wish(
         columns=question.columns,

@@ -7,7 +7,15 @@ from typing import Any
 
 import pyarrow
 import pytest
-from tests.support.indexed import SIDECARS_ALWAYS, assert_same_plan, index_files_of, small_blocks
+from tests.support.indexed import (
+    SIDECARS_ALWAYS,
+    assert_same_plan,
+    index_files_of,
+    is_same,
+    make_table,
+    rows,
+    small_blocks,
+)
 
 import skipstone
 from skipstone.index import rollup_bytes
@@ -128,3 +136,18 @@ def test_a_told_directory_is_shared_with_other_tables_and_other_files(lake: Any,
     lake.drop_table("db.two", purge=True)
     assert all(path.exists() for path in precious)
     assert not any(path.name.endswith((".rollup", ".zones.parquet")) for path in shared.rglob("*"))
+
+
+@pytest.mark.parametrize("format_version", [2, 3])
+def test_delete_files_are_read_from_the_index_too(tmp_path: Path, format_version: int) -> None:
+    table = make_table(tmp_path, format_version=format_version, write__delete__mode="merge-on-read")
+    for first in (0, 6, 12):
+        table.append(rows(first))
+    table.delete("n = 1")
+    expected = assert_same_plan(table, "id > 2")
+    assert expected.deletes.num_rows
+    for manifest in table.inspect.manifests().column("path").to_pylist():
+        Path(manifest).unlink()
+    forget_opened()
+    found = table.scan("id > 2").plan()
+    assert is_same(found.files, expected.files) and is_same(found.deletes, expected.deletes)

@@ -183,6 +183,12 @@ def test_many_keys_skip_files_between_them(table: Any, monkeypatch: pytest.Monke
     assert (plan.levels[-1].name, plan.levels[-1].zones_in, plan.levels[-1].skipped) == ("join", 6, 4)
 
 
+def test_a_count_of_a_join_is_that_of_its_rows(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joins, "FILTERED_KEYS_MAX", 0)
+    scan = table.scan().for_join("n", [0, 59])
+    assert scan.count() == scan.to_arrow().num_rows < table.scan().count()
+
+
 def test_keys_of_a_partition_skip_the_others(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joins, "FILTERED_KEYS_MAX", 0)
     assert len(table.scan().for_join("p", ["y", "z"]).plan()) == 5
