@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.orc as po
@@ -64,7 +65,7 @@ class OrcFileWriter:
             for chunk in column.chunks:
                 _check_timestamps(chunk, f.name)
         self._metrics.add(table)
-        self._writer.write(reshape_table(table, self._struct.fields, self._schema))
+        self._writer.write(_unsliced(reshape_table(table, self._struct.fields, self._schema)))
         self._rows += table.num_rows
         self._pending_bytes += table.nbytes * _PENDING_SHARE
         if self._stream.tell() != self._written_bytes:
@@ -80,6 +81,18 @@ class OrcFileWriter:
     def abandon(self) -> None:
         with suppress(pa.ArrowException, OSError, RuntimeError):
             self._writer.close()
+
+
+def _unsliced(table: pa.Table) -> Any:
+    """The table with copies of all structs: of a slice of one, pyarrow writes values as nulls and nulls as values."""
+    columns: list[Any] = [
+        column.take(np.arange(len(column))) if _has_struct(column.type) else column for column in table.columns
+    ]
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _has_struct(type_: Any) -> bool:
+    return pa.types.is_struct(type_) or any(_has_struct(type_.field(i).type) for i in range(type_.num_fields))
 
 
 def _check_timestamps(array: Any, where: str) -> None:

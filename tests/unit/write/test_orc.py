@@ -1,0 +1,44 @@
+"""ORC files hold the rows that they were given, whatever slice of an array these are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import skipstone
+
+STRUCT = pa.struct([("a", pa.string()), ("n", pa.struct([("u", pa.binary(16)), ("l", pa.list_(pa.int64()))]))])
+SCHEMA = pa.schema(
+    [
+        ("p", pa.int64()),
+        ("s", STRUCT),
+        ("inside", pa.list_(STRUCT)),
+        ("by", pa.map_(pa.string(), STRUCT)),
+    ]
+)
+
+
+def value(i: int) -> Any:
+    n = None if i % 4 == 1 else {"u": None if i % 3 else bytes([i % 256] * 16), "l": None if i % 5 == 0 else [i, None]}
+    return None if i % 7 == 0 else {"a": None if i % 2 else f"v{i}", "n": n}
+
+
+def row(i: int, partitions: int) -> dict[str, Any]:
+    inside = None if i % 6 == 0 else [value(i), None, value(i + 1)]
+    return {"p": i % partitions, "s": value(i), "inside": inside, "by": [("k", value(i)), ("l", None)]}
+
+
+@pytest.mark.parametrize(("count", "partitions"), [(40, 3), (5_000, 2)])
+def test_structs_of_every_partition_are_read_back(tmp_path: Path, count: int, partitions: int) -> None:
+    catalog = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, partition_by=["p"], properties={"write.format.default": "orc"})
+    rows = pa.Table.from_pylist([row(i, partitions) for i in range(count)], SCHEMA)
+    table.append(rows.slice(5))
+    for p in range(partitions):
+        expected = [r for r in rows.slice(5).to_pylist() if r["p"] == p]
+        assert table.scan(f"p = {p}").to_arrow().to_pylist() == expected
+    assert table.audit().is_clean
