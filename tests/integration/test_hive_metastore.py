@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,15 @@ import numpy as np
 import pytest
 from tests.support.hive import TYPES, by_name, every_type, statistics_of
 
+import skipstone
 from skipstone.errors import AlreadyExists, CommitRejected, NotFound
 from skipstone.hive.accurate import accurate_columns
 from skipstone.hive.catalog import HiveCatalog, open_hive_catalog
 from skipstone.hive.client import HiveClient
 from skipstone.hive.errors import MetastoreError
+from skipstone.hive.mirror import partition_naming
 from skipstone.hive.objects import HiveDatabase
+from skipstone.hive.publish import import_statistics, publish_statistics, publish_table
 from skipstone.hive.service import HiveServer, HiveService, ServerSettings
 from skipstone.hive.statistics import ColumnStatistics, all_null
 from skipstone.hive.store import HiveStore
@@ -64,13 +68,15 @@ def ours(store: HiveStore) -> Iterator[HiveServer]:
 
 
 @pytest.fixture(scope="module")
-def java(iceberg_java: SparkSession, ours: HiveServer) -> Iterator[JavaClient]:
-    """Hive's own client, connected to our service."""
+def java(iceberg_java: SparkSession, store: HiveStore) -> Iterator[JavaClient]:
+    """Hive's own client, of Hive 2, connected to our service."""
     from tests.support.metastore import JavaClient
 
-    client = JavaClient(iceberg_java, ours.port)
-    yield client
-    client.close()
+    service = HiveService(store, allow_writes=True, for_hive_2=True)
+    with HiveServer(service, ServerSettings(port=0)) as server:
+        client = JavaClient(iceberg_java, server.port)
+        yield client
+        client.close()
 
 
 def make_table(client: HiveClient, name: str, *, partitions: int = 0) -> None:
@@ -181,13 +187,48 @@ def test_what_is_not_there_is_not_found(client: HiveClient) -> None:
     client.call("drop_table", dbname="default", name="few", deleteData=True)
 
 
+def test_what_our_analysis_found_is_published_and_imported(client: HiveClient, tmp_path: Path) -> None:
+    make_table(client, "published", partitions=2)
+    names = names_of_partitions(client, "published")
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path / "lake"))
+    columns = [("I", "int"), ("d", "double"), ("f", "float"), ("de", "decimal(38,18)"), ("s", "string"),
+               ("bn", "binary"), ("bo", "boolean"), ("dt", "date"), ("ts", "timestamptz"), ("bi", "long")]  # fmt: skip
+    ours = lake.create_table("db.t", [*columns, ("p", "string")], partition_by=["p"])
+    moment = datetime(1969, 12, 31, 23, 59, 59, 500_000, UTC)
+    row = {"I": 5, "d": -2.5, "f": 1.5, "de": Decimal("-99999999999999999999.000000000000000001"), "s": "\U0001f600",
+           "bn": b"\0\0\0", "bo": True, "dt": date(1, 1, 1), "ts": moment, "bi": None}  # fmt: skip
+    nothing = dict.fromkeys(row)
+    ours.append([{**row, "p": "v 0/x"}, {**nothing, "p": "v 0/x"}, {**nothing, "d": float("nan"), "p": "v 1/x"}])
+    ours.analyze(partitions=partition_naming(ours.metadata))
+    assert publish_table(client, ours, "default", "published") == [name for name, _ in columns if name != "d"]
+    imported = import_statistics(client, "default", "published", partitions=names)
+    found = {(one.partition, one.statistics.column): one for one in imported}
+    assert all(one.is_accurate for one in imported)
+    assert (None, "d") not in found
+    assert (names[1], "d") not in found
+    assert found[names[0], "d"].statistics.low == -2.5
+    whole = {column: one.statistics for (partition, column), one in found.items() if partition is None}
+    assert (whole["i"].low, whole["i"].high, whole["i"].num_nulls) == (5, 5, 2)
+    assert (whole["bi"].low, whole["bi"].high, whole["bi"].num_nulls) == (None, None, 3)
+    assert whole["de"].low == row["de"]
+    assert (whole["s"].max_length, whole["bn"].max_length) == (1, 3)
+    assert whole["s"].avg_length == pytest.approx(1 / 3)
+    assert (whole["bo"].num_trues, whole["bo"].num_falses, whole["bo"].num_nulls) == (1, 0, 2)
+    assert (whole["dt"].low, whole["ts"].low) == (-719162, -1)
+    # Statistics of older rows are kept, and no longer said to be accurate.
+    publish_statistics(client, "default", "published", [statistics_of("i", "int", 9)], is_current=False)
+    again = {one.statistics.column: one for one in import_statistics(client, "default", "published")}
+    assert again["i"].statistics.num_nulls == 9
+    assert {name for name, one in again.items() if not one.is_accurate} == {"i"}
+    client.call("drop_table", dbname="default", name="published", deleteData=True)
+
+
 def test_their_client_lists_and_reads_what_we_serve(java: JavaClient, store: HiveStore, ours: HiveServer) -> None:
     with HiveClient(f"thrift://127.0.0.1:{ours.port}") as client:
         make_table(client, "seen", partitions=2)
         names = names_of_partitions(client, "seen")
-        kept = [for_old_metastores(one) for one in every_type()]
-        store.put_table_statistics("default", "seen", [one for one in kept if one.column != "ts"], now=1)
-        store.put_partition_statistics("default", "seen", {name: every_type(2)[:-1] for name in names}, now=1)
+        store.put_table_statistics("default", "seen", every_type(), now=1)
+        store.put_partition_statistics("default", "seen", {name: every_type(2) for name in names}, now=1)
     hive = java.client
     assert "default" in list(hive.getAllDatabases())
     assert "seen" in list(hive.getAllTables("default"))
@@ -206,8 +247,12 @@ def test_their_client_lists_and_reads_what_we_serve(java: JavaClient, store: Hiv
     assert found["dt"].getStatsData().getDateStats().getHighValue().getDaysSinceEpoch() == 3
     assert found["de"].getStatsData().getDecimalStats().getLowValue().getScale() == 2
     assert found["bn"].getStatsData().getBinaryStats().getMaxColLen() == 3
+    assert found["ts"].getStatsData().getLongStats().getHighValue() == 3
+    assert found.keys() == TYPES.keys()
+    assert all(one.getStatsData().isSet() for one in found.values())
     by_partition = hive.getPartitionColumnStatistics("default", "seen", java.list(*names), columns)
-    assert {name: len(by_partition[name]) for name in names} == {name: len(TYPES) - 1 for name in names}
+    assert {name: len(by_partition[name]) for name in names} == {name: len(TYPES) for name in names}
+    assert all(one.getStatsData().isSet() for name in names for one in by_partition[name])
     added = hive.getAggrColStatsFor("default", "seen", java.list("i", "s"), java.list(*names))
     assert added.getPartsFound() == 2
     assert added.getColStats()[0].getStatsData().getLongStats().getNumNulls() == 4
@@ -296,6 +341,28 @@ def test_spark_and_we_read_and_change_one_table_in_turn(
     theirs.append([{"id": 2, "name": "y"}])
     assert [row[0] for row in spark.sql("SELECT id FROM hms.turns.theirs ORDER BY id").collect()] == [1, 2]
     assert sorted(lake.list_tables("turns")) == ["turns.ours", "turns.theirs"]
+    # Columns, properties and deletes of one side are those of the other.
+    again = lake.load_table("turns.ours")
+    with again.update_schema() as update:
+        update.add_column("Größe", "double")
+        update.rename_column("name", "label")
+    again.append([{"id": 5, "label": "x", "Größe": float("nan")}])
+    again.delete("id = 2")
+    spark.sql("DELETE FROM hms.turns.ours WHERE id = 3")
+    spark.sql("ALTER TABLE hms.turns.ours SET TBLPROPERTIES ('theirs' = '1', 'gone' = '1')")
+    spark.sql("ALTER TABLE hms.turns.ours UNSET TBLPROPERTIES ('gone')")
+    rows = [tuple(row) for row in spark.sql("SELECT id, label FROM hms.turns.ours ORDER BY id").collect()]
+    assert rows == [(1, "a"), (4, "ü"), (5, "x")]
+    again = lake.load_table("turns.ours")
+    assert sorted(row["id"] for row in again.scan().to_arrow().to_pylist()) == [1, 4, 5]
+    assert again.metadata.properties["theirs"] == "1"
+    again.append([{"id": 6, "label": None, "Größe": None}])
+    with HiveClient(metastore.uri) as client:
+        entry = client.call("get_table", dbname="turns", tbl_name="ours")
+    assert entry.parameters["current-snapshot-id"] == str(again.metadata.current_snapshot_id)
+    assert entry.parameters["theirs"] == "1"
+    assert "gone" not in entry.parameters
+    assert spark.sql("SELECT count(*) FROM hms.turns.ours").collect()[0][0] == 4
     spark.sql("DROP TABLE hms.turns.theirs")
     lake.drop_table("turns.ours")
     assert lake.list_tables("turns") == []
