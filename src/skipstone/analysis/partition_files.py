@@ -202,15 +202,22 @@ def _parsed(
 
 def _as_bounds(column: Any, partition_type: StructType) -> Any:
     """Partition tuples as manifests hold them: a uuid as its bytes."""
-    tuples = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    tuples = _one(column)
     arrow = partition_arrow_type(partition_type)
     children = [_plain(tuples.field(i)) for i in range(tuples.type.num_fields)]
     return pa.StructArray.from_arrays(children, fields=list(arrow))
 
 
 def _plain(values: Any) -> Any:
-    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    values = _one(values)
     return values.storage if isinstance(values, pa.ExtensionArray) else values
+
+
+def _one(column: Any) -> Any:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    # Arrow makes no empty array of a type with extensions in it, but nulls, of which there may be none.
+    return column.combine_chunks() if column.num_chunks else pa.nulls(0, column.type)
 
 
 def _parsed_zones(table: Any, wanted: StructType) -> ZoneMap:

@@ -344,3 +344,20 @@ def test_a_total_is_believed_only_where_it_can_be_true(tmp_path: Path, is_own: b
     found = [r["total_record_count"] for r in table.partition_statistics().rows.to_pylist()]
     # Of the null partition and of "a" there is one row each, of "b" there are two.
     assert found == [0 if is_own else None, 1, None]
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_statistics_of_a_table_without_rows_are_read_back(tmp_path: Path, file_format: str) -> None:
+    schema = pa.schema([("u", pa.uuid()), ("n", pa.decimal128(9, 2))])
+    catalog = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table(
+        "db.t", schema, partition_by=["u", "n"], properties={"write.format.default": file_format}
+    )
+    table.append(pa.table({"u": pa.array([b"u" * 16], pa.uuid()), "n": pa.array([None], schema.field("n").type)}))
+    table.delete("true")
+    assert len(table.compute_partition_statistics()) == 0
+    assert len(table.partition_statistics()) == len(table.partition_statistics("n > 1")) == 0
+    table.append(pa.table({"u": pa.array([b"v" * 16], pa.uuid()), "n": pa.array([None], schema.field("n").type)}))
+    assert len(table.compute_partition_statistics()) == len(table.partition_statistics("n is null")) == 1
+    assert table.audit().is_clean
