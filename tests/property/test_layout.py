@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
+import random
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -140,6 +142,84 @@ def test_partitions_are_advised_where_they_are_large_enough(lake: Any, monkeypat
     monkeypatch.setattr(advice, "PARTITION_BYTES_MIN", 1)
     found = next(r for r in made.layout().recommendations if r.action == "partition by")
     assert found.term == "day(day)" and found.zones_after == 1.0 and "8 partitions" in found.cost
+
+
+@pytest.fixture
+def shop(lake: Any) -> Any:
+    """Sixteen files with everything everywhere, analysed."""
+    form = [("k", "long"), ("city", "string"), ("is_open", "boolean"), ("d", "double")]
+    made = lake.create_table("t.shop", form)
+    choice = random.Random(5)
+    for _ in range(16):
+        made.append(
+            [
+                {
+                    "k": choice.randrange(500) * 10,
+                    "city": choice.choice("abcd"),
+                    "is_open": choice.random() < 0.5,
+                    "d": choice.choice([0.5, 1.5, -0.0, math.nan]),
+                }
+                for _ in range(50)
+            ]
+        )
+    made.analyze()
+    return made
+
+
+def promised(report: Any, action: str, *columns: str) -> Any:
+    return next(r for r in report.recommendations if (r.action, r.columns) == (action, columns))
+
+
+def test_each_kind_of_advice_keeps_its_promise(lake: Any, shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advice, "PARTITION_BYTES_MIN", 1)
+    report, rows = shop.layout(), shop.scan().to_arrow()
+    keys = rows.column("k").unique().to_pylist()[:40]
+
+    partition = promised(report, "partition by", "city")
+    parted = lake.create_table("t.parted", shop.schema, partition_by=["city"])
+    for i in range(4):  # as many files as before
+        parted.append(rows.slice(i * 200, 200))
+    read = [len(parted.scan(f"city = '{c}'").plan()) for c in "abcd"]
+    assert (partition.zones_before, partition.zones_after) == (16.0, 4.0) and set(read) == {4}
+
+    bloom = promised(report, "Bloom filter on", "k")
+    holding = [sum(k in some for some in _keys_by_file(shop)) for k in keys]
+    assert bloom.zones_after == pytest.approx(sum(holding) / len(holding), rel=0.3)
+
+    cluster = promised(shop.layout(["k", "city"]), "cluster by", "city", "k")
+    grid = sorted(rows.to_pylist(), key=lambda r: (r["city"], r["k"]))
+    clustered = lake.create_table("t.clustered", shop.schema)
+    for city in "abcd":
+        of_city = [r for r in grid if r["city"] == city]
+        for i in range(4):
+            clustered.append(of_city[len(of_city) * i // 4 : len(of_city) * (i + 1) // 4])
+    by_key = sum(len(clustered.scan(f"k = {k}").plan()) for k in keys) / len(keys)
+    by_city = sum(len(clustered.scan(f"city = '{c}'").plan()) for c in "abcd") / 4
+    assert cluster.zones_after == pytest.approx((by_key + by_city) / 2, rel=0.3)
+
+
+def _keys_by_file(table: Any) -> list[set[int]]:
+    files: dict[str, set[int]] = {}
+    for row in table.scan(columns=["k", "_file"]).to_arrow().to_pylist():
+        files.setdefault(row["_file"], set()).add(row["k"])
+    return list(files.values())
+
+
+def test_advice_does_not_promise_fewer_files_than_hold_the_value(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advice, "PARTITION_BYTES_MIN", 1)
+    report = shop.layout(["is_open", "city"])
+    assert (report.column("is_open").distinct, report.column("is_open").zones_point) == (2, 16.0)
+    assert not any(r.action == "cluster by" for r in report.recommendations if r.zones_after < (8 + 5) / 2)
+    assert not any(r.term == "d" and r.action == "partition by" for r in shop.layout().recommendations)
+
+
+def test_no_share_is_below_zero(lake: Any) -> None:
+    made = lake.create_table("t.d", [("d", "double")])
+    choice = random.Random(1)
+    for _ in range(20):
+        made.append([{"d": choice.choice([math.nan, math.inf, -0.0, choice.random()])} for _ in range(30)])
+    column = made.layout().column("d")
+    assert column.skipped_share_point >= 0 and "-0.0%" not in str(made.layout())
 
 
 def test_the_report_as_arrow_json_and_text(table: Any) -> None:

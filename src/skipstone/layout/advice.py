@@ -4,7 +4,8 @@ Every estimate is for a query for one value of the column, in files read, with a
 files and v distinct values:
 
 - sorted by the column, a value fills n / v files and touches one more at an edge;
-- clustered by d columns at once, each is cut into n^(1/d) slices, and a value meets the n^(1 - 1/d) files of one;
+- clustered by d columns at once, each is cut into n^(1/d) slices, and a value meets the n^(1 - 1/d) files of one, but
+  never less than the n / v files that hold it;
 - partitioned by it, a value meets the n / v files of its partition, but never less than one, and there are at least as
   many files as partitions;
 - partitioned by its days, months or years, a value meets the files of one of them, by the span of the bounds;
@@ -33,6 +34,7 @@ PARTITION_BYTES_MIN: Final = 64 << 20
 BLOOM_FALSE_SHARE: Final = 0.01
 _BLOOM_BITS_PER_VALUE: Final = 10
 _UNITS: Final = (("day", 1.0), ("month", 30.44), ("year", 365.25))
+_NO_PARTITIONS: Final = ("float", "double")  # measured, not chosen from: their values hardly repeat for long
 _SORTED_TOO: Final = ("string", "int", "long", "date", "uuid", "binary")
 
 
@@ -78,7 +80,7 @@ def _partition(plan: ScanPlan, c: ColumnHealth, days: float | None) -> Iterator[
     choices: list[tuple[str, float]] = []
     if days is not None:
         choices = [(f"{unit}({c.name})", math.ceil(days / length) + 1) for unit, length in _UNITS]
-    elif c.distinct is not None and not _is_guess(c):
+    elif c.distinct is not None and not _is_guess(c) and c.type not in _NO_PARTITIONS:
         choices = [(c.name, c.distinct)]
     size = pc.sum(plan.files.column("file_size_in_bytes")).as_py() or 0
     for term, count in choices:
@@ -107,7 +109,8 @@ def _cluster(poor: Sequence[ColumnHealth]) -> Iterator[Recommendation]:
     worst = sorted((c for c in poor if (c.distinct or 0) != 1), key=lambda c: -c.zones_point)[:3]
     if len(worst) < 2:
         return
-    after = math.pow(worst[0].files, 1 - 1 / len(worst)) + 1
+    slice_ = math.pow(worst[0].files, 1 - 1 / len(worst)) + 1
+    after = sum(min(c.zones_point, max(slice_, _ideal(c))) for c in worst) / len(worst)
     names = tuple(c.name for c in worst)
     before = sum(c.zones_point for c in worst) / len(worst)
     yield Recommendation(

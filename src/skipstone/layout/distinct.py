@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skipstone.layout.overlap import Sweep
+from skipstone.metadata.types import BooleanType
 from skipstone.plan.scan import ScanPlan
 from skipstone.predicate.nodes import Column
 
@@ -10,6 +11,7 @@ SKETCH_TYPE = "apache-datasketches-theta-v1"
 FROM_SKETCH = "from a sketch of this snapshot"
 FROM_OLD_SKETCH = "from a sketch of an older snapshot"
 FROM_BOUNDS = "at least as many as there are different bounds"
+BOTH = "a boolean has no others"
 EXACTLY_ONE_EACH = "every file has one value"
 
 
@@ -22,6 +24,8 @@ def distinct_values(plan: ScanPlan, column: Column, sweep: Sweep) -> tuple[int |
         return None, "unknown"
     if (sweep.low == sweep.high).all() and len(sweep.low) == len(plan):
         return sweep.num_bounds, EXACTLY_ONE_EACH
+    if isinstance(column.type, BooleanType) and sweep.num_bounds == 2:
+        return 2, BOTH
     return sweep.num_bounds, FROM_BOUNDS
 
 
