@@ -6,13 +6,10 @@ Law: the index is a cache. Whatever goes wrong here leaves a snapshot without a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
-
-import pyarrow as pa
+from typing import Any
 
 from skipstone.commit.context import CommitContext
 from skipstone.commit.staging import Staging
-from skipstone.errors import SkipstoneError
 from skipstone.index.build import index_entries
 from skipstone.index.columns import is_enabled
 from skipstone.index.growth import grown_rollup
@@ -22,8 +19,6 @@ from skipstone.index.rollup import ManifestZones
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
-
-_FAILURES: Final = (SkipstoneError, OSError, pa.ArrowException)
 
 
 def stage_sidecar(entries: Any, manifest: ManifestFile, metadata: TableMetadata, staging: Staging) -> None:
@@ -39,7 +34,7 @@ def stage_sidecar(entries: Any, manifest: ManifestFile, metadata: TableMetadata,
             path = sidecar_path(directory, manifest.manifest_path)
             staging.store_beside(path, made.sidecar, owner=manifest.manifest_path)
         staging.zones[manifest.manifest_path] = made.zones
-    except _FAILURES:
+    except Exception:  # the commit goes on, whatever the index cannot take in
         return
 
 
@@ -63,5 +58,5 @@ def stage_rollup(
             path = rollup_path(directory, manifest_list)
             staging.store_beside(path, made.data, owner=manifest_list)
             remember_rollup(context.storage, made.at(path), len(made.data))
-    except _FAILURES:
+    except Exception:  # the commit goes on, whatever the index cannot take in
         return

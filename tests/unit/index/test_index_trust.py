@@ -18,6 +18,7 @@ from tests.support.indexed import (
 )
 
 import skipstone
+from skipstone.commit import indexing
 from skipstone.index import rollup_bytes
 from skipstone.index.loading import forget_opened
 
@@ -151,3 +152,18 @@ def test_delete_files_are_read_from_the_index_too(tmp_path: Path, format_version
     forget_opened()
     found = table.scan("id > 2").plan()
     assert is_same(found.files, expected.files) and is_same(found.deletes, expected.deletes)
+
+
+@pytest.mark.parametrize("step", ["index_entries", "grown_rollup"])
+@pytest.mark.parametrize("failure", [ValueError, KeyError, OverflowError, OSError])
+def test_a_commit_goes_on_without_an_index_that_cannot_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, failure: type[Exception]
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise failure("odd")
+
+    table = make_table(tmp_path)
+    table.append(rows(0))
+    monkeypatch.setattr(indexing, step, fails)
+    table.append(rows(6))
+    assert assert_same_plan(table, "id >= 0").files.num_rows == 6
