@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow
 import pyarrow.compute
 
-from skipstone.commit import Append, Change
+from skipstone.commit import Change
 from skipstone.errors import InvalidInput
 from skipstone.metadata.formats.arrow_types import arrow_to_value, to_arrow_type
 from skipstone.metadata.reserved import FILE, POS
@@ -63,8 +63,6 @@ def upsert_change(
             chosen = batch.filter(pa.array(hit))
             gone.setdefault(chosen.column(len(keys))[0].as_py(), []).append(chosen.column(len(keys) + 1).to_numpy())
     files = write_rows(table.to_reader(), metadata=rows.metadata, storage=rows.storage)
-    if not gone:
-        return Append(files=files, ref=rows.ref)
     return rows.replace_positions({p: np.concatenate(v) for p, v in gone.items()}, plan, files, predicate)
 
 
@@ -76,6 +74,8 @@ def upsert_keys(schema: Schema, on: Sequence[str] | None, name: str) -> list[Fie
                 f"Cannot upsert into {name}: the table has no identifier fields. Pass on=[...] or set them."
             )
         fields = [schema.field(i) for i in schema.identifier_field_ids]
+    elif isinstance(on, str) or not on:
+        raise InvalidInput(f"Cannot upsert into {name}: expected on as a list of one or more columns, got {on!r}.")
     else:
         fields = [schema.field(n) for n in on]
     for f in fields:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow
 from pyspark.sql import functions as F
 
-from skipstone.commit import Append, Change, Isolation, Overwrite, RowDelta
+from skipstone.commit import Change, Isolation, Overwrite, RowDelta
 from skipstone.metadata.reserved import FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
 from skipstone.plan import ScanPlan
 from skipstone.predicate.float_order import FloatOrder
@@ -76,19 +76,26 @@ def change_of(spark: Any, found: FoundRows, *, ref: str, mode: str, isolation: s
     level = RowLevel(metadata=found.scan.metadata, storage=found.scan.storage, ref=ref, float_order=FloatOrder.SPARK)
     merges = mode == "merge-on-read" and found.scan.metadata.format_version >= 2
     change = _deltas(level, found) if merges else _rewrite(spark, level, found)
-    if isinstance(change, Append):
-        return change if change.files.num_rows else None
+    if change is None:
+        return None
     return replace(change, isolation=Isolation(isolation)) if isinstance(change, RowDelta | Overwrite) else change
 
 
-def _deltas(level: RowLevel, found: FoundRows) -> Change:
+def _added(level: RowLevel, found: FoundRows, files: Any) -> Change | None:
+    """Rows that only come. They came because no row matched, so what others commit meanwhile must not match either."""
+    if files is None or files.num_rows == 0:
+        return None
+    return Overwrite(files=files, conflict_filter=found.scan.predicate, ref=level.ref, float_order=FloatOrder.SPARK)
+
+
+def _deltas(level: RowLevel, found: FoundRows) -> Change | None:
     files: Any = None if found.rows is None else _written(found.scan, found.rows)
     if not found.positions and not found.dropped:
-        return Append(files=files, ref=level.ref)
+        return _added(level, found, files)
     return level.deltas(found.scan.plan(), found.positions, found.dropped, files, found.scan.predicate)
 
 
-def _rewrite(spark: Any, level: RowLevel, found: FoundRows) -> Change:
+def _rewrite(spark: Any, level: RowLevel, found: FoundRows) -> Change | None:
     staying = _staying(spark, found) if found.positions else None
     frames = [f for f in (staying, found.rows) if f is not None]
     files: Any = None
@@ -97,7 +104,7 @@ def _rewrite(spark: Any, level: RowLevel, found: FoundRows) -> Change:
         files = _written(found.scan, whole)
     removed = [*found.dropped, *found.positions]
     if not removed:
-        return Append(files=files, ref=level.ref)
+        return _added(level, found, files)
     return Overwrite(
         files=files if files is not None and files.num_rows else None,
         remove_files=removed,
