@@ -132,7 +132,7 @@ def _of_snapshot(spark: Any, scan: Scan, snapshot: Snapshot, ordinal: int, keep_
     gone = _read(spark, scan, files.removed)
     come = _read(spark, scan, files.added)
     if gone is not None and come is not None and not keep_copies:
-        gone, come = _without_copies(scan, gone, come)
+        gone, come = _without_copies(scan, gone, come, by_lineage=_has_lineage(scan, files))
     lost, back = _difference(spark, scan, files)
     for kind, frame in ((DELETE, gone), (DELETE, lost), (INSERT, come), (INSERT, back)):
         if frame is not None:
@@ -156,9 +156,17 @@ def _read(spark: Any, scan: Scan, plan: ScanPlan | None, *extra: str) -> Any:
     return read_scan(wanted.planned(plan), spark)
 
 
-def _without_copies(scan: Scan, gone: Any, come: Any) -> tuple[Any, Any]:
+def _has_lineage(scan: Scan, files: ChangedFiles) -> bool:
+    """Whether rows are known by id on both sides: files from before a table's upgrade to v3 may have given none yet."""
+    if scan.metadata.format_version < 3:
+        return False
+    sides = [plan.files.column("first_row_id") for plan in (files.removed, files.added) if plan is not None]
+    return all(side.null_count == 0 for side in sides)
+
+
+def _without_copies(scan: Scan, gone: Any, come: Any, *, by_lineage: bool) -> tuple[Any, Any]:
     """Both sides without the rows that only moved."""
-    if scan.metadata.format_version >= 3:
+    if by_lineage:
         keys = list(_LINEAGE)
         return gone.join(come, keys, "left_anti"), come.join(gone, keys, "left_anti")
     if any(isinstance(f.type, MapType) for top in scan.wanted.fields for f in (top, *walk(top.type))):
@@ -166,6 +174,8 @@ def _without_copies(scan: Scan, gone: Any, come: Any) -> tuple[Any, Any]:
             f"Cannot tell copied rows of {scan.name} from changed ones: Spark cannot compare its map columns. "
             "Leave them out with columns=[...], or pass keep_copies=True."
         )
+    shown = [F.col(f"`{n}`") for n in _shown(scan)]
+    gone, come = gone.select(*shown), come.select(*shown)
     return gone.exceptAll(come), come.exceptAll(gone)
 
 
