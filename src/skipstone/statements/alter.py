@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from skipstone.commit import UpdateSchema, UpdateSortOrder, UpdateSpec
 from skipstone.errors import InvalidInput
+from skipstone.metadata.partitions.sorting import build_sort_order
 from skipstone.metadata.values import from_python
 from skipstone.spark.types import to_spark_type
 from skipstone.statements.alter_refs import alter_ref
@@ -28,7 +30,9 @@ def alter(spark: Any, names: Names, tokens: Tokens) -> None:
         lake.rename_table(identifier, target)
         return
     _change(spark, lake.load_table(identifier), tokens)
-    tokens.end()
+
+
+# Each change makes sure that the statement ends where it should before anything happens.
 
 
 def _change(spark: Any, table: Table, tokens: Tokens) -> None:
@@ -43,7 +47,7 @@ def _change(spark: Any, table: Table, tokens: Tokens) -> None:
     elif tokens.accept("ADD"):
         _add_columns(spark, table, tokens)
     elif tokens.accept("DROP", "IDENTIFIER", "FIELDS"):
-        _drop_key(table, _column_list(tokens))
+        _drop_key(table, tokens, _column_list(tokens))
     elif tokens.accept("DROP"):
         _drop_columns(table, tokens)
     elif tokens.accept("RENAME"):
@@ -54,14 +58,18 @@ def _change(spark: Any, table: Table, tokens: Tokens) -> None:
         _alter_column(spark, table, tokens)
     elif tokens.accept("SET", "IDENTIFIER", "FIELDS"):
         paths = _column_list(tokens)
-        _schema(table, lambda update: update.set_identifier_fields(paths))
+        _schema(table, tokens, lambda update: update.set_identifier_fields(paths))
     elif tokens.accept("SET"):
         tokens.expect("TBLPROPERTIES", then="TBLPROPERTIES or IDENTIFIER FIELDS")
-        _set_properties(table, parse_properties(tokens))
+        properties = parse_properties(tokens)
+        tokens.end()
+        _set_properties(table, properties)
     elif tokens.accept("UNSET"):
         tokens.expect("TBLPROPERTIES")
         tokens.accept("IF", "EXISTS")
-        table.remove_properties(*parse_keys(tokens))
+        keys = parse_keys(tokens)
+        tokens.end()
+        table.remove_properties(*keys)
     elif tokens.accept("WRITE"):
         _write_order(table, tokens)
     else:
@@ -73,9 +81,14 @@ def _is_about_a_ref(tokens: Tokens) -> bool:
     return drops or tokens.looks_at_any("CREATE", "REPLACE")
 
 
-def _schema(table: Table, change: Callable[[Any], object], *, allow_incompatible: bool = False) -> None:
-    with table.update_schema(allow_incompatible=allow_incompatible) as update:
-        change(update)
+def _schema(table: Table, tokens: Tokens, change: Callable[[Any], object], *, allow_incompatible: bool = False) -> None:
+    tokens.end()
+    table.apply(UpdateSchema(change=change, allow_incompatible=allow_incompatible, case_sensitive=False))
+
+
+def _spec(table: Table, tokens: Tokens, change: Callable[[Any], object]) -> None:
+    tokens.end()
+    table.apply(UpdateSpec(change=change, case_sensitive=False))
 
 
 # -- columns
@@ -93,7 +106,7 @@ def _add_columns(spark: Any, table: Table, tokens: Tokens) -> None:
                 first=column.first, after=_beside(column.path, column.after),
             )  # fmt: skip
 
-    _schema(table, add)
+    _schema(table, tokens, add)
 
 
 def _listed(tokens: Tokens) -> list[ColumnDefinition]:
@@ -128,8 +141,9 @@ def _drop_columns(table: Table, tokens: Tokens) -> None:
         for path in there:
             update.delete_column(path)
 
+    tokens.end()
     if there:
-        _schema(table, drop)
+        _schema(table, tokens, drop)
 
 
 def _column_list(tokens: Tokens) -> list[tuple[str, ...]]:
@@ -143,39 +157,39 @@ def _rename(table: Table, tokens: Tokens) -> None:
     path = tokens.names("a column name")
     tokens.expect("TO")
     new = tokens.name("a new name")
-    _schema(table, lambda update: update.rename_column(path, new))
+    _schema(table, tokens, lambda update: update.rename_column(path, new))
 
 
-def _drop_key(table: Table, paths: list[tuple[str, ...]]) -> None:
-    gone = {".".join(p) for p in paths}
-    kept = [n for i in table.schema.identifier_field_ids if (n := table.schema.name_of(i)) not in gone]
-    _schema(table, lambda update: update.set_identifier_fields(kept))
+def _drop_key(table: Table, tokens: Tokens, paths: list[tuple[str, ...]]) -> None:
+    gone = {table.schema.field(".".join(p), case_sensitive=False).id for p in paths}
+    kept = [table.schema.name_of(i) for i in table.schema.identifier_field_ids if i not in gone]
+    _schema(table, tokens, lambda update: update.set_identifier_fields(kept))
 
 
 def _alter_column(spark: Any, table: Table, tokens: Tokens) -> None:
     path = tokens.names("a column name")
     if tokens.accept("TYPE"):
         type_ = parse_type(tokens)
-        _schema(table, lambda update: update.update_column(path, type=type_))
+        _schema(table, tokens, lambda update: update.update_column(path, type=type_))
     elif tokens.accept("COMMENT"):
         doc = tokens.string("a comment in quotes")
-        _schema(table, lambda update: update.update_column(path, doc=doc))
+        _schema(table, tokens, lambda update: update.update_column(path, doc=doc))
     elif tokens.accept("FIRST"):
-        _schema(table, lambda update: update.move_first(path))
+        _schema(table, tokens, lambda update: update.move_first(path))
     elif tokens.accept("AFTER"):
         other = (*path[:-1], tokens.name("a column name"))
-        _schema(table, lambda update: update.move_after(path, other))
+        _schema(table, tokens, lambda update: update.move_after(path, other))
     elif tokens.accept("SET", "NOT", "NULL"):
-        _schema(table, lambda update: update.require_column(path), allow_incompatible=True)
+        _schema(table, tokens, lambda update: update.require_column(path), allow_incompatible=True)
     elif tokens.accept("DROP", "NOT", "NULL"):
-        _schema(table, lambda update: update.make_column_optional(path))
+        _schema(table, tokens, lambda update: update.make_column_optional(path))
     elif tokens.accept("SET", "DEFAULT"):
-        field = table.schema.field(".".join(path))
+        field = table.schema.field(".".join(path), case_sensitive=False)
         value = constant(spark, tokens.rest(), to_spark_type(field.type), what=f"default of {field.name}")
         stored = from_python(field.type, value)
-        _schema(table, lambda update: update.set_default(path, stored))
+        _schema(table, tokens, lambda update: update.set_default(path, stored))
     elif tokens.accept("DROP", "DEFAULT"):
-        _schema(table, lambda update: update.set_default(path, None))
+        _schema(table, tokens, lambda update: update.set_default(path, None))
     else:
         tokens.fail("TYPE, COMMENT, FIRST, AFTER, SET NOT NULL, DROP NOT NULL, SET DEFAULT or DROP DEFAULT")
 
@@ -185,30 +199,24 @@ def _alter_column(spark: Any, table: Table, tokens: Tokens) -> None:
 
 def _set_properties(table: Table, properties: dict[str, str]) -> None:
     version = properties.pop("format-version", None)
-    if version is not None:
-        if not version.isdigit():
-            raise InvalidInput(f"Invalid format-version {version!r}: expected 1, 2 or 3.")
-        if int(version) != table.format_version:
-            table.upgrade(int(version))
-    if properties:
-        table.set_properties(properties)
+    if version is not None and not version.isdigit():
+        raise InvalidInput(f"Invalid format-version {version!r}: expected 1, 2 or 3.")
+    with table.transaction() as change:
+        if version is not None and int(version) != table.format_version:
+            change.upgrade(int(version))
+        if properties:
+            change.set_properties(properties)
 
 
 def _add_partition_field(table: Table, tokens: Tokens) -> None:
     term = parse_term_text(tokens, "AS")
     name = tokens.name("a partition field's name") if tokens.accept("AS") else None
-    with table.update_spec() as update:
-        update.add_term(term, name)
+    _spec(table, tokens, lambda update: update.add_term(term, name))
 
 
 def _drop_partition_field(table: Table, tokens: Tokens) -> None:
     term = parse_term_text(tokens, "AS")
-    names = {f.name for f in table.spec.fields}
-    with table.update_spec() as update:
-        if term.strip("`") in names:
-            update.remove_field(term.strip("`"))
-        else:
-            update.remove_term(term)
+    _spec(table, tokens, lambda update: _remove_term(table, update, term))
 
 
 def _replace_partition_field(table: Table, tokens: Tokens) -> None:
@@ -216,13 +224,21 @@ def _replace_partition_field(table: Table, tokens: Tokens) -> None:
     tokens.expect("WITH")
     new = parse_term_text(tokens, "AS")
     name = tokens.name("a partition field's name") if tokens.accept("AS") else None
-    names = {f.name for f in table.spec.fields}
-    with table.update_spec() as update:
-        if old.strip("`") in names:
-            update.remove_field(old.strip("`"))
-        else:
-            update.remove_term(old)
+
+    def change(update: Any) -> None:
+        _remove_term(table, update, old)
         update.add_term(new, name)
+
+    _spec(table, tokens, change)
+
+
+def _remove_term(table: Table, update: Any, term: str) -> None:
+    """Remove a partition field by its name or by its term."""
+    name = term.strip("`")
+    if name in {f.name for f in table.spec.fields}:
+        update.remove_field(name)
+    else:
+        update.remove_term(term)
 
 
 def _write_order(table: Table, tokens: Tokens) -> None:
@@ -237,8 +253,9 @@ def _write_order(table: Table, tokens: Tokens) -> None:
         if not terms and not distributed:
             tokens.fail("DISTRIBUTED BY PARTITION, LOCALLY, ORDERED BY or UNORDERED")
         mode = "hash" if distributed else ("none" if locally else "range")
+    tokens.end()
     with table.transaction() as change:
-        change.sort_by(*terms)
+        change.apply(UpdateSortOrder(build=lambda schema: build_sort_order(schema, terms, case_sensitive=False)))
         change.set_properties({"write.distribution-mode": mode})
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from skipstone.errors import AlreadyExists
+from skipstone.errors import AlreadyExists, InvalidInput
+from skipstone.metadata.tables.refs import MAIN
 from skipstone.statements.clauses import parse_span_ms
 from skipstone.statements.tokens import Tokens
 from skipstone.table import Table
@@ -37,6 +38,8 @@ def alter_ref(table: Table, tokens: Tokens) -> None:
     there = name in table.refs
     if there and checks:
         return
+    if there and replaces:
+        _require_kind(table, kind, name)
     if there and not replaces:
         raise AlreadyExists(f"Cannot create {kind.lower()} {name!r} of {table.name}: it is there already.")
     if there:
@@ -100,10 +103,21 @@ def _snapshot_retention(tokens: Tokens, found: RefClauses) -> None:
 
 
 def _drop(table: Table, tokens: Tokens) -> None:
-    if tokens.accept_any("BRANCH", "TAG") is None:
+    kind = tokens.accept_any("BRANCH", "TAG")
+    if kind is None:
         tokens.fail("BRANCH or TAG")
     checks = tokens.accept("IF", "EXISTS")
     name = tokens.name("a name")
+    tokens.end()
     if checks and name not in table.refs:
         return
+    if name == MAIN:
+        raise InvalidInput(f"Cannot drop branch {MAIN!r} of {table.name}: it is the table itself. Use DROP TABLE.")
+    _require_kind(table, kind, name)
     table.drop_ref(name)
+
+
+def _require_kind(table: Table, kind: str, name: str) -> None:
+    actual = "BRANCH" if table.metadata.ref(name).is_branch else "TAG"
+    if actual != kind:
+        raise InvalidInput(f"Cannot change {kind.lower()} {name!r} of {table.name}: it is a {actual.lower()}.")

@@ -15,7 +15,8 @@ from skipstone.errors import InvalidInput, NotFound
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import Field, StructType
 from skipstone.scan import Scan
-from skipstone.spark.assignment import check_assignable
+from skipstone.spark.assignment import check_assignable, strict_casts
+from skipstone.spark.literals import literal_sql
 from skipstone.spark.row_changes import kept_lineage
 from skipstone.spark.scan_names import quoted
 from skipstone.statements.tokens import Tokens
@@ -44,9 +45,16 @@ def parse_assignments(
         if not text:
             tokens.fail("an expression")
         _refuse_twice(found, path, names, tokens, place)
-        found.append(Assignment(path=path, text=text, alias=f"{prefix}_{len(found)}"))
+        found.append(Assignment(path=path, text=default_text(path[-1], text), alias=f"{prefix}_{len(found)}"))
         if not tokens.accept(","):
             return found
+
+
+def default_text(field: Field, text: str) -> str:
+    """An expression's text; the column's default for the word DEFAULT, null if it has none."""
+    if text.upper() != "DEFAULT":
+        return text
+    return "NULL" if field.write_default is None else literal_sql(field.type, field.write_default)
 
 
 def path_of(schema: Schema, names: tuple[str, ...], target: str, table: str) -> tuple[Field, ...]:
@@ -85,7 +93,8 @@ def _refuse_twice(
 def updated_rows(matched: Any, assignments: Sequence[Assignment], scan: Scan) -> Any:
     """The matched rows with the values set. A changed row has no last-updated number yet."""
     columns = [assigned_column(matched, f, assignments, scan.name).alias(f.name) for f in scan.schema.fields]
-    return matched.select(*columns, *kept_lineage(scan))
+    with strict_casts(matched.sparkSession):
+        return matched.select(*columns, *kept_lineage(scan))
 
 
 def assigned_column(frame: Any, field: Field, assignments: Sequence[Assignment], table: str) -> Any:

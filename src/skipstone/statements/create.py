@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from skipstone.errors import AlreadyExists, InvalidInput
@@ -18,25 +17,17 @@ from skipstone.spark.types import to_spark_type
 from skipstone.statements.clauses import parse_properties, parse_terms
 from skipstone.statements.columns import ColumnDefinition, constant, parse_columns
 from skipstone.statements.names import Names
-from skipstone.statements.query import plan_query, run_query
+from skipstone.statements.query import check_syntax, plan_query, run_query
+from skipstone.statements.replace import replace_contents
+from skipstone.statements.show import partition_terms, sort_terms
+from skipstone.statements.table_definition import FORMAT_VERSION, TableDefinition
 from skipstone.statements.tokens import Tokens
+from skipstone.statements.views import refuse_itself, with_full_names
 from skipstone.table import Table
 
 PROVIDERS: Final = ("SKIPSTONE", "ICEBERG")
 PRIMARY_KEY: Final = "primaryKey"  # as tables of other lakehouses declare it; the spec calls it identifier fields
-FORMAT_VERSION: Final = "format-version"
 FORMAT_VERSION_DEFAULT: Final = 2
-
-
-@dataclass(slots=True)
-class TableDefinition:
-    """What a CREATE TABLE statement says."""
-
-    columns: list[ColumnDefinition] = field(default_factory=list)
-    partition_by: list[str] = field(default_factory=list)
-    properties: dict[str, str] = field(default_factory=dict)
-    location: str | None = None
-    query: str | None = None
 
 
 def create(spark: Any, names: Names, tokens: Tokens) -> None:
@@ -45,7 +36,7 @@ def create(spark: Any, names: Names, tokens: Tokens) -> None:
     temporary = tokens.accept_any("TEMPORARY", "TEMP")
     if temporary or tokens.looks_at("VIEW"):
         tokens.expect("VIEW")
-        _create_view(names, tokens, replaces=replaces)
+        _create_view(spark, names, tokens, replaces=replaces)
     elif tokens.accept_any("NAMESPACE", "DATABASE", "SCHEMA"):
         _create_namespace(names, tokens)
     else:
@@ -53,7 +44,13 @@ def create(spark: Any, names: Names, tokens: Tokens) -> None:
         _create_table(spark, names, tokens, replaces=replaces)
 
 
-def _create_view(names: Names, tokens: Tokens, *, replaces: bool) -> None:
+def replace_table(spark: Any, names: Names, tokens: Tokens) -> None:
+    """What comes after REPLACE: a table that must be there."""
+    tokens.expect("TABLE")
+    _create_table(spark, names, tokens, replaces=True, creates=False)
+
+
+def _create_view(spark: Any, names: Names, tokens: Tokens, *, replaces: bool) -> None:
     checks = tokens.accept("IF", "NOT", "EXISTS")
     name = tokens.name("a view's name").lower()
     tokens.expect("AS")
@@ -61,7 +58,12 @@ def _create_view(names: Names, tokens: Tokens, *, replaces: bool) -> None:
         if checks:
             return
         raise AlreadyExists(f"Cannot create view {name}: it is there already. Use CREATE OR REPLACE.")
-    names.attached.views[name] = tokens.rest()
+    query = tokens.rest()
+    check_syntax(spark, query)
+    body = with_full_names(names, query)
+    refuse_itself(names.attached.views, name, body)
+    run_query(spark, plan_query(spark, names, body))  # Spark says now what is wrong with it, not when it is used
+    names.attached.views[name] = body
 
 
 def _create_namespace(names: Names, tokens: Tokens) -> None:
@@ -80,22 +82,39 @@ def _create_namespace(names: Names, tokens: Tokens) -> None:
     lake.create_namespace(namespace, properties, exist_ok=checks)
 
 
-def _create_table(spark: Any, names: Names, tokens: Tokens, *, replaces: bool) -> None:
+def _create_table(spark: Any, names: Names, tokens: Tokens, *, replaces: bool, creates: bool = True) -> None:
     checks = tokens.accept("IF", "NOT", "EXISTS")
     lake, identifier = names.place(tokens.names())
-    definition = parse_definition(tokens)
+    like = names.table(tokens.names("the table to be like")) if tokens.accept("LIKE") else None
+    definition = parse_definition(tokens, is_whole=like is not None)
+    if definition.query is not None:
+        check_syntax(spark, definition.query)
     there = lake.table_exists(identifier)
     if there and checks:
         return
     if there and not replaces:
         raise AlreadyExists(f"Cannot create table {'.'.join(identifier)}: it is there already.")
+    if not there and not creates:
+        lake.load_table(identifier)  # NotFound, with the names there are
+    if like is not None:
+        _take_from(like, definition)
     frame = None if definition.query is None else run_query(spark, plan_query(spark, names, definition.query))
-    schema = _schema(spark, definition, frame)
-    _publish(lake, identifier, definition, schema, frame, replaces=there)
+    schema = like.schema if like is not None else _schema(spark, definition, frame)
+    if there:
+        replace_contents(lake.load_table(identifier), schema, frame, definition)
+    else:
+        _publish(lake, identifier, definition, schema, frame)
 
 
-def parse_definition(tokens: Tokens) -> TableDefinition:
-    """What comes after the table's name, in any order."""
+def _take_from(like: Table, definition: TableDefinition) -> None:
+    """What a table made like another has of it: all but its rows, its place and its history."""
+    definition.partition_by = partition_terms(like.spec, like.schema)
+    definition.sort_by = sort_terms(like.sort_order, like.schema)
+    definition.properties = {FORMAT_VERSION: str(like.format_version), **like.properties, **definition.properties}
+
+
+def parse_definition(tokens: Tokens, *, is_whole: bool = False) -> TableDefinition:
+    """What comes after the table's name, in any order; columns or a query must be there unless it is whole already."""
     found = TableDefinition()
     if tokens.looks_at("("):
         found.columns = parse_columns(tokens)
@@ -117,7 +136,9 @@ def parse_definition(tokens: Tokens) -> TableDefinition:
             found.query = tokens.rest()
         else:
             tokens.fail("USING, PARTITIONED BY, TBLPROPERTIES, LOCATION, COMMENT or AS")
-    if not found.columns and found.query is None:
+    if is_whole and (found.columns or found.partition_by or found.query is not None):
+        raise InvalidInput("Invalid statement: expected LIKE, or columns, partitions and a query, got both.")
+    if not is_whole and not found.columns and found.query is None:
         tokens.fail("columns in parentheses, or AS and a query")
     if found.columns and found.query is not None:
         raise InvalidInput("Invalid statement: expected columns or a query, got both. Name the columns in the query.")
@@ -141,13 +162,20 @@ def _partitions(tokens: Tokens, found: TableDefinition) -> None:
 
 
 def _schema(spark: Any, definition: TableDefinition, frame: Any) -> Schema:
-    version = int(definition.properties.get(FORMAT_VERSION, FORMAT_VERSION_DEFAULT))
+    version = _format_version(definition)
     schema = (
         schema_of_frame(frame, format_version=version)
         if frame is not None
         else _schema_of_columns(spark, definition.columns, version)
     )
     return _with_key(schema, definition.properties.pop(PRIMARY_KEY, None))
+
+
+def _format_version(definition: TableDefinition) -> int:
+    text = definition.properties.get(FORMAT_VERSION, str(FORMAT_VERSION_DEFAULT))
+    if not text.isdigit():
+        raise InvalidInput(f"Invalid format-version {text!r}: expected 1, 2 or 3.")
+    return int(text)
 
 
 def _schema_of_columns(spark: Any, columns: Sequence[ColumnDefinition], version: int) -> Schema:
@@ -184,17 +212,12 @@ def _with_key(schema: Schema, key: str | None) -> Schema:
     return Schema(fields=fields, identifier_field_ids=ids)
 
 
-def _publish(
-    lake: Lake, identifier: tuple[str, ...], definition: TableDefinition, schema: Schema, frame: Any, *, replaces: bool
-) -> Table:
-    if replaces:
-        raise InvalidInput(
-            f"Cannot replace table {'.'.join(identifier)}: drop it first, or INSERT OVERWRITE to replace its rows."
-        )
+def _publish(lake: Lake, identifier: tuple[str, ...], definition: TableDefinition, schema: Schema, frame: Any) -> Table:
     table = lake.create_table(
         identifier,
         schema,
         partition_by=definition.partition_by,
+        sort_by=definition.sort_by,
         properties=definition.properties,
         location=definition.location,
     )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from skipstone.errors import Unsupported
+from skipstone.statements.insert import parse_insert
 from skipstone.statements.names import Names
-from skipstone.statements.query import QueryPlan, TableUse, plan_query, run_query
+from skipstone.statements.query import QueryPlan, TableUse, check_syntax, plan_query, run_query
 from skipstone.statements.results import rows
+from skipstone.statements.row_changes import TARGET, parse_delete, parse_update
 from skipstone.statements.tokens import Tokens
 
 _MODES = ("EXTENDED", "FORMATTED", "COST", "CODEGEN", "SIMPLE")
@@ -15,10 +18,28 @@ _MODES = ("EXTENDED", "FORMATTED", "COST", "CODEGEN", "SIMPLE")
 def explain(spark: Any, names: Names, tokens: Tokens) -> Any:
     """What comes after EXPLAIN."""
     mode = (tokens.accept_any(*_MODES) or "SIMPLE").lower()
-    plan = plan_query(spark, names, tokens.rest())
+    plan = _plan(spark, names, tokens)
     frame = run_query(spark, plan)
     java = frame.sparkSession._jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), mode)
     return rows(spark, "plan string", [(f"{skipping(plan)}\n{java}",)])
+
+
+def _plan(spark: Any, names: Names, tokens: Tokens) -> QueryPlan:
+    """The query, or the one by which a statement finds the rows that it changes."""
+    given = tokens.text[tokens.place :]
+    if tokens.accept("DELETE"):
+        return plan_query(spark, *parse_delete(spark, names, tokens).query(names))
+    if tokens.accept("UPDATE"):
+        return plan_query(spark, *parse_update(spark, names, tokens).query(names))
+    check_syntax(spark, given)
+    if tokens.accept("INSERT"):
+        return plan_query(spark, names, parse_insert(tokens).query)
+    if tokens.looks_at_any("MERGE", "CREATE", "REPLACE", "ALTER", "DROP"):
+        raise Unsupported(
+            f"Cannot explain {tokens.items[tokens.at].text.upper()}: expected a query, DELETE, UPDATE or INSERT. "
+            "Explain the query that it reads."
+        )
+    return plan_query(spark, names, tokens.rest())
 
 
 def skipping(plan: QueryPlan) -> str:
@@ -29,6 +50,7 @@ def skipping(plan: QueryPlan) -> str:
 
 
 def _table(use: TableUse) -> str:
-    lines = [f"-- {use.scan.name}", use.scan.explain()]
+    is_target = use.reference.parts == (TARGET,)
+    lines = [f"-- {use.scan.name if is_target else use.reference}", use.scan.explain()]
     lines += [f"not used for skipping: {text}" for text in use.pushed.unused]
     return "\n".join(lines) + "\n"

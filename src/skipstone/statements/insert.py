@@ -9,9 +9,15 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from skipstone.errors import InvalidInput, what_exists
-from skipstone.spark.assignment import assigned
+from skipstone.metadata.types import Field, PrimitiveType
+from skipstone.metadata.values import from_python
+from skipstone.predicate.nodes import Column, Compare, IsNull, Op, Predicate, and_
+from skipstone.spark.assignment import assigned, strict_casts
+from skipstone.spark.types import to_spark_type
+from skipstone.statements.assignments import default_text
+from skipstone.statements.columns import constant
 from skipstone.statements.names import Found, Names
-from skipstone.statements.query import plan_query, run_query
+from skipstone.statements.query import check_syntax, plan_query, run_query
 from skipstone.statements.tokens import Tokens
 
 
@@ -26,12 +32,15 @@ class Insertion:
     query: str = ""
 
 
-def insert(spark: Any, names: Names, tokens: Tokens) -> None:
-    """What comes after INSERT."""
+def insert(spark: Any, names: Names, tokens: Tokens, definitions: str = "") -> None:
+    """What comes after INSERT. `definitions` are those of a WITH before it, which the query can name."""
     wanted = parse_insert(tokens)
+    check_syntax(spark, tokens.text)
     found = names.changed(wanted.parts)
-    frame = run_query(spark, plan_query(spark, names, wanted.query))
-    rows = _arranged(spark, frame, wanted, found)
+    targets = _targets(wanted, found)
+    query = with_defaults(wanted.query, [found.table.schema.field(n, case_sensitive=False) for n in targets])
+    whole = f"{definitions} ({query})" if definitions else query
+    rows = _arranged(spark, run_query(spark, plan_query(spark, names, whole)), wanted, found, targets)
     branch = found.ref or "main"
     if wanted.replaced is not None:
         found.table.overwrite(rows, filter=wanted.replaced, branch=branch)
@@ -61,6 +70,24 @@ def parse_insert(tokens: Tokens) -> Insertion:
     return wanted
 
 
+def with_defaults(query: str, targets: Sequence[Field]) -> str:
+    """The text of VALUES with the columns' defaults in the places of the word DEFAULT."""
+    tokens = Tokens.of(query)
+    if not tokens.looks_at("VALUES"):
+        return query
+    edits: list[tuple[int, int, str]] = []
+    depth = column = 0
+    for i, token in enumerate(tokens.items):
+        depth += (token.text == "(") - (token.text == ")")
+        column = 0 if depth == 0 else column + (depth == 1 and token.text == ",")
+        tokens.at = i
+        if depth == 1 and column < len(targets) and tokens.looks_at("DEFAULT"):
+            edits.append((token.start, token.end + 1, default_text(targets[column], "DEFAULT")))
+    for start, end, text in reversed(edits):
+        query = query[:start] + text + query[end:]
+    return query
+
+
 def _opens_a_query(tokens: Tokens) -> bool:
     inner = Tokens(tokens.text, tokens.items, tokens.at)
     while inner.accept("("):
@@ -84,25 +111,43 @@ def _partition(tokens: Tokens) -> dict[str, str | None]:
     return found
 
 
-def _arranged(spark: Any, frame: Any, wanted: Insertion, found: Found) -> Any:
-    """The rows under the table's names and types."""
-    if wanted.by_name:
-        return assigned(frame, found.table.schema, table=found.table.name)
-    fixed = {n: v for n, v in wanted.fixed.items() if v is not None}
-    targets = wanted.columns or _by_position(found, wanted.fixed)
+def _targets(wanted: Insertion, found: Found) -> Sequence[str]:
+    """The columns that the query's columns go to, in its order; none if they go by name."""
     names = [f.name for f in found.table.schema.fields]
-    for name in [*targets, *fixed]:
+    targets = () if wanted.by_name else wanted.columns or _by_position(found, wanted.fixed)
+    given = [*targets, *(n for n, v in wanted.fixed.items() if v is not None)]
+    for i, name in enumerate(given):
         if name.lower() not in {n.lower() for n in names}:
             raise InvalidInput(
                 f"Cannot insert into {found.table.name}: unknown column {name!r}. {what_exists('Columns', name, names)}"
             )
-    if len(frame.columns) != len(targets):
-        raise InvalidInput(
-            f"Cannot insert into {found.table.name}: expected {len(targets)} columns ({', '.join(targets)}), "
-            f"got {len(frame.columns)}."
-        )
-    named = frame.toDF(*targets).withColumns({n: F.expr(v) for n, v in fixed.items()})
-    return assigned(named, found.table.schema, table=found.table.name)
+        if name.lower() in {n.lower() for n in given[:i]}:
+            raise InvalidInput(f"Cannot insert into {found.table.name}: column {name!r} is named twice.")
+    return targets
+
+
+def _arranged(spark: Any, frame: Any, wanted: Insertion, found: Found, targets: Sequence[str]) -> Any:
+    """The rows under the table's names and types."""
+    schema, name = found.table.schema, found.table.name
+    if not wanted.by_name:
+        if len(frame.columns) != len(targets):
+            raise InvalidInput(
+                f"Cannot insert into {name}: expected {len(targets)} columns ({', '.join(targets)}), "
+                f"got {len(frame.columns)}."
+            )
+        frame = frame.toDF(*targets)
+    with strict_casts(spark):
+        # Values of partitions are cast as they are: a text may stand for a date.
+        frame = frame.withColumns({n: F.expr(v).cast(_type(found, n)) for n, v in _fixed(wanted).items()})
+    return assigned(frame, schema, table=name)
+
+
+def _fixed(wanted: Insertion) -> dict[str, str]:
+    return {n: v for n, v in wanted.fixed.items() if v is not None}
+
+
+def _type(found: Found, name: str) -> Any:
+    return to_spark_type(found.table.schema.field(name, case_sensitive=False).type, where=f"column {name!r}")
 
 
 def _by_position(found: Found, fixed: dict[str, str | None]) -> Sequence[str]:
@@ -113,14 +158,18 @@ def _by_position(found: Found, fixed: dict[str, str | None]) -> Sequence[str]:
 
 
 def _overwrite(spark: Any, rows: Any, wanted: Insertion, found: Found, branch: str) -> None:
-    """Whole partitions if the session says dynamic or a partition is named in part; else all that the values name."""
-    fixed = {n: v for n, v in wanted.fixed.items() if v is not None}
-    is_dynamic = spark.conf.get("spark.sql.sources.partitionOverwriteMode").lower() == "dynamic"
-    if is_dynamic or len(fixed) != len(wanted.fixed):
+    """Whole partitions if the session says dynamic; else all rows with the partition values that are given."""
+    if spark.conf.get("spark.sql.sources.partitionOverwriteMode").lower() == "dynamic":
         found.table.overwrite(rows, mode="dynamic", branch=branch)
         return
-    condition = None
-    if fixed:
-        from_table = {n: found.table.schema.field(n, case_sensitive=False) for n in fixed}
-        condition = " AND ".join(f"{from_table[n].name} <=> {v}" for n, v in fixed.items())
-    found.table.overwrite(rows, filter=condition, branch=branch)
+    conditions = [_condition(spark, found, name, text) for name, text in _fixed(wanted).items()]
+    found.table.overwrite(rows, filter=and_(*conditions), branch=branch)
+
+
+def _condition(spark: Any, found: Found, name: str, text: str) -> Predicate:
+    field = found.table.schema.field(name, case_sensitive=False)
+    if not isinstance(field.type, PrimitiveType):
+        raise InvalidInput(f"Cannot overwrite by {name!r} of {found.table.name}: expected a primitive column.")
+    term = Column(field_id=field.id, type=field.type, name=field.name)
+    value = constant(spark, text, _type(found, name), what=f"partition value of {name}")
+    return IsNull(term) if value is None else Compare(Op.EQ, term, from_python(field.type, value))

@@ -18,8 +18,9 @@ from sqlglot.errors import SqlglotError
 
 from skipstone.errors import SkipstoneError
 from skipstone.metadata.types import DoubleType, Field, FloatType, PrimitiveType, UuidType
-from skipstone.predicate.nodes import Op, Predicate, and_
+from skipstone.predicate.nodes import FALSE, Column, IsNull, Op, Predicate, and_, or_
 from skipstone.scan import Scan
+from skipstone.spark.scan_names import quoted
 from skipstone.spark.types import to_spark_type
 from skipstone.upsert import reach
 
@@ -31,26 +32,26 @@ LISTED_MAX: Final = 10_000
 
 def source_keys(spark: Any, scan: Scan, source: Any, on: str, target: str, alias: str) -> Scan:
     """The scan of the table pruned by the source's keys as well."""
-    more = [p for field, column in _equal(scan, source, on, target, alias) if (p := _reach(source, field, column))]
+    more = [p for equal in _equal(scan, source, on, target, alias) if (p := _reach(source, *equal))]
     if not more:
         return scan
     return replace(scan, filter=and_(scan.predicate, *more))
 
 
-def _equal(scan: Scan, source: Any, on: str, target: str, alias: str) -> Iterator[tuple[Field, str]]:
-    """Columns of the table that must equal a column of the source."""
+def _equal(scan: Scan, source: Any, on: str, target: str, alias: str) -> Iterator[tuple[Field, str, bool]]:
+    """Columns of the table that must equal a column of the source, and whether null equals null (`<=>`)."""
     try:
         tree = sqlglot.parse_one(on, read="spark")
     except SqlglotError:
         return
     for part in tree.flatten() if isinstance(tree, exp.And) else [tree]:
         part = part.unnest()
-        if not isinstance(part, exp.EQ):
+        if not isinstance(part, exp.EQ | exp.NullSafeEQ):
             continue
         for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
             field, column = _own(scan, mine, target), _other(source, theirs, alias)
             if field is not None and column is not None:
-                yield field, column
+                yield field, column, isinstance(part, exp.NullSafeEQ)
 
 
 def _own(scan: Scan, tree: exp.Expr, target: str) -> Field | None:
@@ -65,18 +66,26 @@ def _own(scan: Scan, tree: exp.Expr, target: str) -> Field | None:
 def _other(source: Any, tree: exp.Expr, alias: str) -> str | None:
     if not isinstance(tree, exp.Column) or len(tree.parts) != 2 or tree.table.lower() != alias.lower():
         return None
-    return next((c for c in source.columns if c.lower() == tree.name.lower()), None)
+    alike = [c for c in source.columns if c.lower() == tree.name.lower()]
+    return alike[0] if len(alike) == 1 else None
 
 
-def _reach(source: Any, field: Field, column: str) -> Predicate | None:
+def _reach(source: Any, field: Field, column: str, with_nulls: bool) -> Predicate | None:
+    """What every row of the table that matches a row of the source matches; None if that cannot be said."""
     if source.schema[column].dataType != to_spark_type(field.type):
         return None  # a cast would stand between them
-    keys = source.select(column).where(f"`{column}` IS NOT NULL")
+    name = quoted(column)
+    keys = source.select(name).where(f"{name} IS NOT NULL")
     listed = pc.unique(keys.limit(LISTED_MAX + 1).toArrow().column(0))
     try:
         if len(listed) > LISTED_MAX:
-            return _range(field, keys.selectExpr(f"min(`{column}`)", f"max(`{column}`)").toArrow())
-        return reach(field, listed) if len(listed) else None
+            found = _range(field, keys.selectExpr(f"min({name})", f"max({name})").toArrow())
+        else:
+            found = reach(field, listed) if len(listed) else FALSE
+        if with_nulls and not source.where(f"{name} IS NULL").isEmpty():
+            assert isinstance(field.type, PrimitiveType)
+            found = or_(found, IsNull(Column(field_id=field.id, type=field.type, name=field.name)))
+        return found
     except (SkipstoneError, ValueError, TypeError):
         return None
 

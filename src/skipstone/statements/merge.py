@@ -10,15 +10,16 @@ to be deleted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
 from skipstone.errors import InvalidInput
 from skipstone.metadata.schema import Schema
 from skipstone.spark.scan_names import quoted
-from skipstone.statements.assignments import Assignment, descend, parse_assignments
+from skipstone.statements.assignments import Assignment, default_text, descend, parse_assignments
+from skipstone.statements.references import owned
 from skipstone.statements.tokens import Tokens
 
 
@@ -57,13 +58,14 @@ class Merge:
     clauses: tuple[Clause, ...] = field(default=())
 
 
+UNNAMED: Final = "__source"
 _CLAUSE_ENDS: Final = ("WHEN",)
 
 
 def parse_merge(tokens: Tokens, schema: Schema, target: str, table: str) -> Merge:
     """What comes after the target: USING, ON and the clauses."""
     tokens.expect("USING")
-    source, alias = _source(tokens)
+    source, alias, _ = parse_source(tokens)
     tokens.expect("ON")
     on = tokens.until("WHEN")
     if not on:
@@ -77,17 +79,18 @@ def parse_merge(tokens: Tokens, schema: Schema, target: str, table: str) -> Merg
     return Merge(source=source, alias=alias, on=on, clauses=tuple(clauses))
 
 
-def _source(tokens: Tokens) -> tuple[str, str]:
-    if tokens.looks_at("("):
-        text = f"({tokens.parenthesised()})"
-        tokens.accept("AS")
-        return text, tokens.name("a name for the source")
+def parse_source(tokens: Tokens) -> tuple[str, str, tuple[str, ...] | None]:
+    """The source's text, the name it has in the statement, and its own name if that is the one."""
     first = tokens.at
-    parts = tokens.names("a source table")
+    parts: tuple[str, ...] = (UNNAMED,)
+    if tokens.looks_at("("):
+        tokens.parenthesised()
+    else:
+        parts = tokens.names("a source table")
     text = tokens.slice(first, tokens.at)
     if tokens.accept("AS") or not tokens.looks_at("ON"):
-        return text, tokens.name("a name for the source")
-    return text, parts[-1]
+        return text, tokens.name("a name for the source"), None
+    return text, parts[-1], parts
 
 
 def _clause(tokens: Tokens, schema: Schema, target: str, table: str, number: int) -> Clause:
@@ -135,7 +138,7 @@ def _insert(tokens: Tokens, schema: Schema, table: str, number: int) -> tuple[tu
         if path is None:
             known = ", ".join(f.name for f in schema.fields)
             raise InvalidInput(f"Cannot insert into {table}: unknown column {name!r}. Columns: {known}.")
-        found.append(Assignment(path=path, text=text, alias=f"__set_{number}_{i}"))
+        found.append(Assignment(path=path, text=default_text(path[-1], text), alias=f"__set_{number}_{i}"))
     return tuple(found), False
 
 
@@ -174,3 +177,15 @@ def taken_from_source(clause: Clause, schema: Schema, columns: Sequence[str], al
         for i, f in enumerate(schema.fields)
     )
     return Clause(side=clause.side, action=clause.action, condition=clause.condition, values=values)
+
+
+def seen_from_one_side(clause: Clause, target: str, alias: str, both: Collection[str]) -> Clause:
+    """A clause for rows of one side: columns that both sides have are that side's, as Spark resolves them."""
+    if clause.side is Side.MATCHED:
+        return clause
+    side = alias if clause.side is Side.NOT_MATCHED else target
+    return replace(
+        clause,
+        condition=None if clause.condition is None else owned(clause.condition, side, both),
+        values=tuple(replace(a, text=owned(a.text, side, both)) for a in clause.values),
+    )

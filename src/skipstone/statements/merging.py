@@ -14,15 +14,26 @@ from skipstone.metadata.reserved import FILE, POS
 from skipstone.metadata.tables.properties import MERGE_ISOLATION_LEVEL, MERGE_MODE
 from skipstone.metadata.types import Field
 from skipstone.scan import Scan
-from skipstone.spark.assignment import check_assignable
+from skipstone.spark.assignment import check_assignable, strict_casts
+from skipstone.spark.literals import literal
 from skipstone.spark.row_changes import FoundRows, kept_lineage, positions_in
 from skipstone.spark.scan_names import quoted
 from skipstone.spark.types import to_spark_type
 from skipstone.statements.assignments import assigned_column
 from skipstone.statements.keys import source_keys
-from skipstone.statements.merge import Action, Clause, Merge, Side, parse_merge, taken_from_source
+from skipstone.statements.merge import (
+    Action,
+    Clause,
+    Merge,
+    Side,
+    parse_merge,
+    parse_source,
+    seen_from_one_side,
+    taken_from_source,
+)
 from skipstone.statements.names import Found, Names
-from skipstone.statements.query import plan_query, run_query
+from skipstone.statements.query import check_syntax, plan_query, run_query
+from skipstone.statements.references import unqualified
 from skipstone.statements.row_changes import TARGET, all_columns, apply, parse_target, target_of
 from skipstone.statements.tokens import Tokens
 
@@ -38,27 +49,40 @@ _IN_SOURCE: Final = "__in_source"
 def merge(spark: Any, names: Names, tokens: Tokens) -> None:
     """What comes after MERGE."""
     tokens.expect("INTO")
-    found, alias = parse_target(names, tokens)
+    found, alias, named = parse_target(names, tokens)
+    given = tokens.text
+    tokens = unqualified(tokens, {name for name in (named, _source_name(tokens)) if name is not None})
     wanted = parse_merge(tokens, found.table.schema, alias, found.table.name)
     tokens.end()
+    check_syntax(spark, given)
     source = run_query(spark, plan_query(spark, names, f"SELECT * FROM {wanted.source} AS {quoted(wanted.alias)}"))
     merge_rows(spark, names, found, alias, source, wanted)
+
+
+def _source_name(tokens: Tokens) -> tuple[str, ...] | None:
+    ahead = Tokens(tokens.text, tokens.items, tokens.at)
+    return parse_source(ahead)[2] if ahead.accept("USING") else None
 
 
 def merge_rows(spark: Any, names: Names, found: Found, alias: str, source: Any, wanted: Merge) -> None:
     """Merge a frame into a table."""
     kept = source.persist()  # it is read twice and must be the same both times
     try:
-        clauses = _numbered(wanted, found, kept)
+        clauses = _numbered(wanted, found, kept, alias)
         pairs, scan = _pairs(spark, names, found, alias, kept, wanted, clauses)
         _commit(spark, found, scan, pairs, clauses)
     finally:
         kept.unpersist()
 
 
-def _numbered(wanted: Merge, found: Found, source: Any) -> list[Clause]:
+def _numbered(wanted: Merge, found: Found, source: Any, alias: str) -> list[Clause]:
     schema = found.table.schema
-    return [taken_from_source(c, schema, source.columns, wanted.alias, i) for i, c in enumerate(wanted.clauses)]
+    own = {f.name.lower() for f in schema.fields}
+    both = [c for c in source.columns if c.lower() in own]
+    return [
+        seen_from_one_side(taken_from_source(c, schema, source.columns, wanted.alias, i), alias, wanted.alias, both)
+        for i, c in enumerate(wanted.clauses)
+    ]
 
 
 def _pairs(
@@ -67,12 +91,15 @@ def _pairs(
     """Every pair that a clause may apply to, with the number of the clause that does."""
     target, other = quoted(alias), quoted(wanted.alias)
     own = ", ".join(f"{target}.{quoted(c)} AS {quoted(c)}" for c in all_columns(found))
-    values = "".join(f", {a.text} AS {a.alias}" for c in clauses for a in c.values)
+    # A value is computed only where its clause applies: elsewhere it may not even be possible.
+    values = "".join(
+        f", CASE WHEN {_ACTION} = {i} THEN {a.text} END AS {a.alias}" for i, c in enumerate(clauses) for a in c.values
+    )
     text = (
         f"SELECT {own}, {target}.{_IN_TARGET} AS {_IN_TARGET}, {other}.{_IN_SOURCE} AS {_IN_SOURCE}, "
         f"{_choice(clauses, target, other)} AS {_ACTION}{values} "
         f"FROM (SELECT *, true AS {_IN_TARGET} FROM {TARGET}) AS {target} "
-        f"{_join(clauses)} JOIN (SELECT *, true AS {_IN_SOURCE} FROM {SOURCE}) AS {other} ON {wanted.on}"
+        f"{_join(clauses)} JOIN (SELECT *, true AS {_IN_SOURCE} FROM {SOURCE}) AS {other} ON ({wanted.on})"
     )
     bound = names.with_target(TARGET, found, all_columns(found)).with_frame(SOURCE, source)
     plan = plan_query(spark, bound, text)
@@ -148,7 +175,8 @@ def _new_rows(pairs: Any, clauses: Sequence[Clause], scan: Scan) -> Any:
         return None
     chosen = pairs.where(F.col(_ACTION).isin([i for i, _ in coming]))
     columns = [_column(pairs, f, coming, scan).alias(f.name) for f in scan.schema.fields]
-    return chosen.select(*columns, *kept_lineage(scan))
+    with strict_casts(pairs.sparkSession):
+        return chosen.select(*columns, *kept_lineage(scan))
 
 
 def _column(pairs: Any, field: Field, coming: Sequence[tuple[int, Clause]], scan: Scan) -> Any:
@@ -172,7 +200,5 @@ def _inserted(pairs: Any, field: Field, clause: Clause, scan: Scan, type_: Any) 
             check_assignable(pairs.sparkSession, pairs.schema[assignment.alias].dataType, field, table=scan.name)
             return F.col(assignment.alias)
     if field.write_default is not None:
-        raise InvalidInput(
-            f"Cannot insert into {scan.name} without a value for {field.name!r}, which has a default. Name it."
-        )
+        return literal(field.type, field.write_default)
     return F.lit(None).cast(type_)

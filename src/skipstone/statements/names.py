@@ -77,7 +77,7 @@ class Names:
         """The table that a name in a query means; None if it is none of ours."""
         if len(parts) == 1 and parts[0] in self.bound:
             return self.bound[parts[0]]
-        if len(parts) == 1 and not self.attached.namespace:
+        if not self.attached.lakes or (len(parts) == 1 and not self.attached.namespace):
             return None
         lake, identifier = self.place(parts)
         table = _load(lake, identifier)

@@ -26,13 +26,16 @@ from skipstone.spark.empty_relation import empty_relations
 from skipstone.spark.pushed_filters import PushedFilter, pushed_filters
 from skipstone.spark.scan import read_scan
 from skipstone.spark.types import to_spark_struct
-from skipstone.statements.moments import fixed_moments
+from skipstone.statements.moments import MOVING, fixed_moments
 from skipstone.statements.names import Found, Names
 from skipstone.statements.references import Reference, find_references, rewrite
 from skipstone.statements.tokens import Tokens
 from skipstone.statements.views import expand_views
 
 _NUMBERS: Final = itertools.count(1)
+_NOT_PRUNED: Final = (
+    f"any filter, because the query asks for {MOVING.lower()}, which moves between planning and running"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,7 @@ class QueryPlan:
     """A query ready to run."""
 
     text: str
+    given: str  # the same before the present became literals: what columns without a name are called comes from here
     uses: tuple[TableUse, ...]
     others: Mapping[Reference, Any]  # inspection tables and frames, which are read whole
 
@@ -60,7 +64,8 @@ class QueryPlan:
 
 def plan_query(spark: Any, names: Names, text: str) -> QueryPlan:
     """Find the tables of a query and what each can be pruned by."""
-    whole, can_prune = fixed_moments(spark, expand_views(names, text))
+    given = expand_views(names, text)
+    whole, can_prune = fixed_moments(spark, given)
     references = find_references(whole)
     found = [(r, f) for r in references if (f := names.find(r.parts)) is not None]
     inspected = {r: getattr(f.table.inspect, f.inspection)() for r, f in found if f.inspection is not None}
@@ -68,15 +73,25 @@ def plan_query(spark: Any, names: Names, text: str) -> QueryPlan:
     extra = metadata_columns_in(whole)
     scans = {r: _scan(spark, r, f, extra) for r, f in found if f.inspection is None}
     pushed = _pushed(spark, whole, scans, inspected) if can_prune and scans else {}
-    uses = tuple(_use(r, scan, pushed.get(r, PushedFilter())) for r, scan in scans.items())
-    return QueryPlan(text=whole, uses=uses, others=inspected)
+    nothing = PushedFilter() if can_prune else PushedFilter(unused=(_NOT_PRUNED,))
+    uses = tuple(_use(r, scan, pushed.get(r, nothing)) for r, scan in scans.items())
+    return QueryPlan(text=whole, given=given, uses=uses, others=inspected)
 
 
 def run_query(spark: Any, plan: QueryPlan) -> Any:
     """The query's DataFrame."""
     frames = {use.reference: read_scan(use.scan, spark) for use in plan.uses}
     frames |= {r: as_frame(spark, t) for r, t in plan.others.items()}
-    return _over(spark, plan.text, frames)
+    answer = _over(spark, plan.text, frames)
+    return answer if plan.given == plan.text else answer.toDF(*_names_of_columns(spark, plan, frames))
+
+
+def _names_of_columns(spark: Any, plan: QueryPlan, frames: Mapping[Reference, Any]) -> list[str]:
+    """What Spark calls the columns of the query as it was given."""
+    by_place = sorted(frames, key=lambda r: r.start)
+    again = [r for r in find_references(plan.given) if r.parts in {p.parts for p in by_place}]
+    names: list[str] = _over(spark, plan.given, {new: frames[old] for new, old in zip(again, by_place)}).columns
+    return names
 
 
 def metadata_columns_in(text: str) -> tuple[str, ...]:
@@ -155,5 +170,13 @@ def spark_sql(spark: Any, text: str) -> Any:
     """Spark's answer; a syntax error is an error of the input, told by Spark, which points at the place."""
     try:
         return spark.sql(text)
+    except ParseException as error:
+        raise InvalidInput(f"Invalid statement: {str(error).strip()}") from None
+
+
+def check_syntax(spark: Any, text: str) -> None:
+    """Refuse what Spark cannot parse, before parts of it are put into other text. The error points into this text."""
+    try:
+        spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
     except ParseException as error:
         raise InvalidInput(f"Invalid statement: {str(error).strip()}") from None

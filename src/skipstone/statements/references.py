@@ -6,7 +6,7 @@ A name that a WITH clause defines is no table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,7 +32,14 @@ class Reference:
     end: int
     version: str | None = None
     timestamp: str | None = None
+    alias: str = ""
     alias_at: int | None = None  # where the table's own name must be put as an alias; None if it has an alias
+
+    def __str__(self) -> str:
+        """The reference as it stands in the query."""
+        moments = (("VERSION", self.version), ("TIMESTAMP", self.timestamp))
+        moment = "".join(f" {kind} AS OF {text}" for kind, text in moments if text is not None)
+        return f"{'.'.join(self.parts)}{moment}{f' AS {self.alias}' if self.alias else ''}"
 
 
 def find_references(text: str) -> list[Reference]:
@@ -68,7 +75,7 @@ def rewrite(text: str, names: Mapping[Reference, str]) -> str:
 # -- names
 
 
-def _parsed_names(tree: exp.Expr) -> Iterator[tuple[int, tuple[str, ...], bool]]:
+def _parsed_names(tree: exp.Expr) -> Iterator[tuple[int, tuple[str, ...], bool, str]]:
     for table in tree.find_all(exp.Table):
         parts = [p for p in table.parts if isinstance(p, exp.Identifier)]
         if not parts or len(parts) != len(table.parts) or "start" not in parts[0].meta:
@@ -76,7 +83,7 @@ def _parsed_names(tree: exp.Expr) -> Iterator[tuple[int, tuple[str, ...], bool]]
         names = tuple(p.name for p in parts)
         if len(names) == 1 and _is_defined_above(table, names[0]):
             continue
-        yield parts[0].meta["start"], names, bool(table.alias)
+        yield parts[0].meta["start"], names, bool(table.alias), table.alias
 
 
 def _is_defined_above(table: exp.Table, name: str) -> bool:
@@ -95,7 +102,7 @@ def _is_defined_above(table: exp.Table, name: str) -> bool:
     return False
 
 
-def _guessed_names(tokens: Tokens) -> Iterator[tuple[int, tuple[str, ...], bool]]:
+def _guessed_names(tokens: Tokens) -> Iterator[tuple[int, tuple[str, ...], bool, str]]:
     """Names where a table can stand, in text that only Spark can parse. Catalogs decide which of them are tables."""
     i = 0
     while i < len(tokens.items):
@@ -108,7 +115,7 @@ def _guessed_names(tokens: Tokens) -> Iterator[tuple[int, tuple[str, ...], bool]
             after = tokens.items[end] if end < len(tokens.items) else None
             if after is None or after.text != "(":
                 has_alias = after is not None and (after.text.upper() == "AS" or after.token_type is TokenType.VAR)
-                yield tokens.items[i].start, parts, has_alias
+                yield tokens.items[i].start, parts, has_alias, ""
             i = end
         else:
             i += 1
@@ -118,7 +125,7 @@ def _is_name(token: Token) -> bool:
     return token.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
 
 
-def _reference(tokens: Tokens, first: int, parts: Any, has_alias: Any) -> Reference:
+def _reference(tokens: Tokens, first: int, parts: Any, has_alias: Any, alias: Any) -> Reference:
     cursor = Tokens(tokens.text, tokens.items, first + 2 * len(parts) - 1)
     version, timestamp = _point_in_time(cursor)
     end = tokens.items[cursor.at - 1].end + 1
@@ -128,6 +135,7 @@ def _reference(tokens: Tokens, first: int, parts: Any, has_alias: Any) -> Refere
         end=end,
         version=version,
         timestamp=timestamp,
+        alias=alias,
         alias_at=None if has_alias or _is_table_statement(tokens, first) else _alias_place(cursor),
     )
 
@@ -175,6 +183,37 @@ def _alias_place(cursor: Tokens) -> int:
 # -- columns that name their table in full
 
 
+def unqualified(tokens: Tokens, tables: set[tuple[str, ...]]) -> Tokens:
+    """A statement in which columns say `t.id` for `shop.t.id`, at the same place. Only what comes after it changes."""
+    text = tokens.text
+    edits = _qualified_columns(text, {t for t in tables if len(t) > 1})
+    if not edits:
+        return tokens
+    for start, end, replacement in sorted(edits, reverse=True):
+        text = text[:start] + replacement + text[end:]
+    return Tokens(text, Tokens.of(text).items, tokens.at)
+
+
+def owned(text: str, alias: str, columns: Collection[str]) -> str:
+    """An expression in which these columns, if they name no table, are those of one."""
+    try:
+        tree = sqlglot.parse_one(text, read="spark")
+    except SqlglotError:
+        return text
+    lowered = {c.lower() for c in columns}
+    places = [
+        column.this.meta["start"]
+        for column in tree.find_all(exp.Column)
+        if not column.table
+        and column.name.lower() in lowered
+        and "start" in column.this.meta
+        and column.find_ancestor(exp.Select, exp.Lambda) is None
+    ]
+    for place in sorted(places, reverse=True):
+        text = f"{text[:place]}{quoted(alias)}.{text[place:]}"
+    return text
+
+
 def _qualified_columns(text: str, tables: set[tuple[str, ...]]) -> Sequence[Edit]:
     if not tables:
         return ()
@@ -182,11 +221,12 @@ def _qualified_columns(text: str, tables: set[tuple[str, ...]]) -> Sequence[Edit
         tree = sqlglot.parse_one(text, read="spark")
     except SqlglotError:
         return ()
+    lowered = {tuple(part.lower() for part in table) for table in tables}
     edits: list[Edit] = []
     for column in tree.find_all(exp.Column):
         parts = column.parts
-        for table in tables:
+        for table in lowered:
             head = parts[: len(table)]
-            if len(parts) > len(table) and tuple(p.name for p in head) == table:
+            if len(parts) > len(table) and tuple(p.name.lower() for p in head) == table:
                 edits.append((head[0].meta["start"], head[-1].meta["start"], ""))
     return edits

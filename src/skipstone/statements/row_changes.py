@@ -7,6 +7,7 @@ subqueries, functions, other tables. The table is pruned first; a file of which 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ from skipstone.spark.row_changes import FoundRows, change_of, lineage_columns, p
 from skipstone.spark.scan_names import quoted
 from skipstone.statements.assignments import Assignment, parse_assignments, updated_rows
 from skipstone.statements.names import Found, Names
-from skipstone.statements.query import QueryPlan, TableUse, plan_query, run_query
+from skipstone.statements.query import QueryPlan, TableUse, check_syntax, plan_query, run_query
+from skipstone.statements.references import unqualified
 from skipstone.statements.tokens import Tokens
 from skipstone.zones.verdict import Verdict
 
@@ -32,20 +34,44 @@ TARGET = "skipstone_target"
 _AFTER_A_TARGET = ("WHERE", "SET", "USING")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChange:
+    """Which rows a DELETE or UPDATE is about, and what it sets. No condition is every row."""
+
+    found: Found
+    alias: str
+    condition: str | None = None
+    assignments: Sequence[Assignment] = ()
+
+    def query(self, names: Names) -> tuple[Names, str]:
+        """A query for the rows that are changed, and the names it needs."""
+        text = f"SELECT * FROM {TARGET} AS {quoted(self.alias)} WHERE ({self.condition or 'true'})"
+        return names.with_target(TARGET, self.found, all_columns(self.found)), text
+
+
 def delete(spark: Any, names: Names, tokens: Tokens) -> None:
     """What comes after DELETE."""
+    wanted = parse_delete(spark, names, tokens)
+    if wanted.condition is None:
+        wanted.found.table.delete(TRUE, branch=wanted.found.ref or "main")
+    else:
+        delete_where(spark, names, wanted.found, wanted.alias, wanted.condition)
+
+
+def parse_delete(spark: Any, names: Names, tokens: Tokens) -> RowChange:
     tokens.expect("FROM")
-    found, alias = parse_target(names, tokens)
+    found, alias, named = parse_target(names, tokens)
     if tokens.is_done:
-        found.table.delete(TRUE, branch=found.ref or "main")
-        return
+        return RowChange(found=found, alias=alias)
     tokens.expect("WHERE")
-    delete_where(spark, names, found, alias, tokens.rest())
+    check_syntax(spark, tokens.text)
+    tokens = unqualified(tokens, {named} if named else set())
+    return RowChange(found=found, alias=alias, condition=tokens.rest())
 
 
 def delete_where(spark: Any, names: Names, found: Found, alias: str, condition: str) -> None:
     """Remove the rows that match a condition, in which the table has a name."""
-    text = f"SELECT {FILE.name}, {POS.name} FROM {TARGET} AS {quoted(alias)} WHERE {condition}"
+    text = f"SELECT {FILE.name}, {POS.name} FROM {TARGET} AS {quoted(alias)} WHERE ({condition})"
     plan = plan_query(spark, names.with_target(TARGET, found, all_columns(found)), text)
     use = target_of(plan)
     dropped, read = split_whole_files(use, plan)
@@ -64,21 +90,27 @@ def truncate(names: Names, tokens: Tokens) -> None:
 
 def update(spark: Any, names: Names, tokens: Tokens) -> None:
     """What comes after UPDATE."""
-    found, alias = parse_target(names, tokens)
+    wanted = parse_update(spark, names, tokens)
+    update_where(spark, names, wanted.found, wanted.alias, wanted.condition or "true", wanted.assignments)
+
+
+def parse_update(spark: Any, names: Names, tokens: Tokens) -> RowChange:
+    given = tokens.text
+    found, alias, named = parse_target(names, tokens)
+    tokens = unqualified(tokens, {named} if named else set())
     tokens.expect("SET")
     assignments = parse_assignments(tokens, found.table.schema, alias, found.table.name, "WHERE")
-    condition = "true"
-    if tokens.accept("WHERE"):
-        condition = tokens.rest()
+    condition = tokens.rest() if tokens.accept("WHERE") else None
     tokens.end()
-    update_where(spark, names, found, alias, condition, assignments)
+    check_syntax(spark, given)
+    return RowChange(found=found, alias=alias, condition=condition, assignments=assignments)
 
 
 def update_where(
     spark: Any, names: Names, found: Found, alias: str, condition: str, assignments: Sequence[Assignment]
 ) -> None:
     """Set columns of the rows that match a condition."""
-    text = f"SELECT *, {_values(assignments)} FROM {TARGET} AS {quoted(alias)} WHERE {condition}"
+    text = f"SELECT *, {_values(assignments)} FROM {TARGET} AS {quoted(alias)} WHERE ({condition})"
     plan = plan_query(spark, names.with_target(TARGET, found, all_columns(found)), text)
     use = target_of(plan)
     matched = run_query(spark, plan).persist()
@@ -103,14 +135,14 @@ def _values(assignments: Sequence[Assignment]) -> str:
 # -- what all of them share
 
 
-def parse_target(names: Names, tokens: Tokens) -> tuple[Found, str]:
-    """The table that is changed, and the name it has in the statement."""
+def parse_target(names: Names, tokens: Tokens) -> tuple[Found, str, tuple[str, ...] | None]:
+    """The table that is changed, the name it has in the statement, and its full name if that is the one."""
     parts = tokens.names()
     found = names.changed(parts)
     alias = parts[-1] if found.ref is None else parts[-2]
     if tokens.accept("AS") or not (tokens.is_done or tokens.looks_at_any(*_AFTER_A_TARGET)):
-        alias = tokens.name("an alias")
-    return found, alias
+        return found, tokens.name("an alias"), None
+    return found, alias, parts
 
 
 def all_columns(found: Found) -> tuple[str, ...]:

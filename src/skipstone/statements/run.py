@@ -12,14 +12,14 @@ from skipstone.lake import Lake
 from skipstone.spark.catalogs import Attached, attached_to
 from skipstone.spark.session import active, prepared
 from skipstone.statements.alter import alter
-from skipstone.statements.create import create
+from skipstone.statements.create import create, replace_table
 from skipstone.statements.describe import describe
 from skipstone.statements.drop import drop
 from skipstone.statements.explain import explain
 from skipstone.statements.insert import insert
 from skipstone.statements.merging import merge
 from skipstone.statements.names import Names
-from skipstone.statements.query import plan_query, run_query, spark_sql
+from skipstone.statements.query import check_syntax, plan_query, run_query, spark_sql
 from skipstone.statements.references import find_references
 from skipstone.statements.results import nothing
 from skipstone.statements.row_changes import delete, truncate, update
@@ -35,22 +35,26 @@ def sql(spark: Any, text: str, *, catalog: Lake | None = None) -> Any:
     Names are looked up in `catalog`, or in the catalogs attached to the session.
     """
     session = prepared(active(spark))
-    attached = attached_to(session)
+    own = attached = attached_to(session)
     if catalog is not None:
-        attached = Attached(lakes={**attached.lakes, "": catalog}, default="", namespace=attached.namespace,
-                            views=attached.views)  # fmt: skip
+        attached = Attached(lakes={**own.lakes, "": catalog}, default="", namespace=own.namespace, views=own.views)
     names = Names(attached)
-    tokens = Tokens.of(text)
-    answer = _answer(session, names, tokens)
+    answer = _answer(session, names, Tokens.of(text))
+    own.namespace = attached.namespace  # USE is for the session, whichever catalog a statement is for
     return nothing(session) if answer is None else answer
 
 
 def _answer(spark: Any, names: Names, tokens: Tokens) -> Any:
+    definitions = _definitions_before_insert(tokens)
+    if definitions:
+        return insert(spark, names, tokens, definitions)
     if tokens.looks_at_any(*_QUERIES):
+        check_syntax(spark, tokens.text)
+        _refuse_hidden_changes(tokens)
         return run_query(spark, plan_query(spark, names, tokens.rest()))
     word = tokens.accept_any(
-        "EXPLAIN", "INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE",
-        "DESC", "USE",
+        "EXPLAIN", "INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "CREATE", "REPLACE", "ALTER", "DROP", "SHOW",
+        "DESCRIBE", "DESC", "USE",
     )  # fmt: skip
     match word:
         case "EXPLAIN":
@@ -67,6 +71,8 @@ def _answer(spark: Any, names: Names, tokens: Tokens) -> Any:
             return truncate(names, tokens)
         case "CREATE":
             return create(spark, names, tokens)
+        case "REPLACE":
+            return replace_table(spark, names, tokens)
         case "ALTER":
             return alter(spark, names, tokens)
         case "DROP":
@@ -80,6 +86,32 @@ def _answer(spark: Any, names: Names, tokens: Tokens) -> Any:
     return _passed_on(spark, names, tokens)
 
 
+def _definitions_before_insert(tokens: Tokens) -> str:
+    """The WITH clause of `WITH … INSERT …`, which is passed; nothing if this is no such statement."""
+    first = tokens.at
+    if not tokens.looks_at("WITH"):
+        return ""
+    found = tokens.until("INSERT", "SELECT", "VALUES", "FROM", "TABLE")
+    if not tokens.accept("INSERT"):
+        tokens.at, found = first, ""
+    return found
+
+
+def _refuse_hidden_changes(tokens: Tokens) -> None:
+    """What begins like a query may be a statement: `FROM a INSERT INTO b …`, `WITH a AS (…) DELETE FROM b …`."""
+    if not tokens.looks_at_any("FROM", "WITH"):
+        return
+    ahead = Tokens(tokens.text, tokens.items, tokens.at)
+    words = ("INSERT INTO", "INSERT OVERWRITE", "DELETE FROM", "MERGE INTO")
+    ahead.until(*words, "SELECT")
+    if any(ahead.looks_at(*w.split()) for w in words):
+        verb = ahead.items[ahead.at].text.upper()
+        raise Unsupported(
+            f"Cannot run {verb} after {tokens.items[tokens.at].text.upper()}: expected the statement to begin with "
+            f"{verb}. Put what comes before it into a subquery."
+        )
+
+
 def _use(names: Names, tokens: Tokens) -> None:
     tokens.accept_any("NAMESPACE", "DATABASE", "SCHEMA")
     parts = tokens.names("a namespace")
@@ -91,11 +123,12 @@ def _use(names: Names, tokens: Tokens) -> None:
 
 
 def _passed_on(spark: Any, names: Names, tokens: Tokens) -> Any:
+    check_syntax(spark, tokens.text)
     ours = [r for r in find_references(tokens.text) if names.find(r.parts) is not None]
     if ours:
         raise Unsupported(
             f"Cannot run {tokens.items[0].text.upper()} on table {'.'.join(ours[0].parts)}: it is not among the "
-            "statements known here: SELECT, EXPLAIN, INSERT, DELETE, UPDATE, MERGE, TRUNCATE, CREATE, ALTER, DROP, "
-            "SHOW, DESCRIBE, USE."
+            "statements known here: SELECT, EXPLAIN, INSERT, DELETE, UPDATE, MERGE, TRUNCATE, CREATE, REPLACE, ALTER, "
+            "DROP, SHOW, DESCRIBE, USE."
         )
     return spark_sql(spark, tokens.text)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import fnmatch
 from typing import Any
 
+from pyspark.sql import types as T
+
 from skipstone.metadata.partitions.partitioning import PartitionSpec
+from skipstone.metadata.partitions.sorting import SortOrder
 from skipstone.metadata.schema import Schema
+from skipstone.spark.literals import literal_sql
 from skipstone.spark.scan_names import quoted
 from skipstone.spark.types import to_spark_type
 from skipstone.statements.clauses import parse_key
@@ -27,10 +31,14 @@ def show(spark: Any, names: Names, tokens: Tokens) -> Any:
     if tokens.accept("CREATE", "TABLE"):
         table = names.table(tokens.names())
         return rows(spark, "createtab_stmt string", [(create_statement(table),)])
+    if tokens.accept("VIEWS"):
+        tokens.end()
+        views = [("", name, True) for name in sorted(names.attached.views)]
+        return rows(spark, "namespace string, viewName string, isTemporary boolean", views)
     if tokens.accept("COLUMNS"):
         tokens.accept_any("IN", "FROM")
         return rows(spark, "col_name string", [(f.name,) for f in names.table(tokens.names()).schema.fields])
-    tokens.expect("PARTITIONS", then="TABLES, NAMESPACES, TBLPROPERTIES, COLUMNS, PARTITIONS or CREATE TABLE")
+    tokens.expect("PARTITIONS", then="TABLES, NAMESPACES, VIEWS, TBLPROPERTIES, COLUMNS, PARTITIONS or CREATE TABLE")
     return _partitions(spark, names.table(tokens.names()))
 
 
@@ -81,8 +89,12 @@ def _partitions(spark: Any, table: Table) -> Any:
     paths = []
     for row in listed.select(["partition", "spec_id"]).to_pylist():
         spec = specs[row["spec_id"]]
-        paths.append(("/".join(f"{f.name}={row['partition'].get(f.name)}" for f in spec.fields),))
+        paths.append(("/".join(f"{f.name}={_shown(row['partition'].get(f.name))}" for f in spec.fields),))
     return rows(spark, "partition string", paths)
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else str(value)
 
 
 def create_statement(table: Table) -> str:
@@ -94,31 +106,60 @@ def create_statement(table: Table) -> str:
         lines.append(f"PARTITIONED BY ({', '.join(partition_terms(table.spec, table.schema))})")
     lines.append(f"LOCATION {_text(table.location)}")
     properties = {"format-version": str(table.format_version), **table.properties}
+    if table.schema.identifier_field_ids:
+        properties["primaryKey"] = ", ".join(table.schema.name_of(i) for i in table.schema.identifier_field_ids)
     listed = ",\n".join(f"  {_text(k)} = {_text(v)}" for k, v in sorted(properties.items()))
     return "\n".join(lines) + f"\nTBLPROPERTIES (\n{listed})"
 
 
 def _column(field: Any) -> str:
-    type_ = to_spark_type(field.type, where=f"column {field.name!r}").simpleString().upper()
+    type_ = type_text(to_spark_type(field.type, where=f"column {field.name!r}"))
     required = " NOT NULL" if field.required else ""
+    default = f" DEFAULT {literal_sql(field.type, field.write_default)}" if field.write_default is not None else ""
     comment = f" COMMENT {_text(field.doc)}" if field.doc else ""
-    return f"{quoted(field.name)} {type_}{required}{comment}"
+    return f"{quoted(field.name)} {type_}{required}{default}{comment}"
+
+
+def type_text(type_: Any) -> str:
+    """A Spark type as SQL writes it, with names as they are."""
+    match type_:
+        case T.StructType():
+            return f"STRUCT<{', '.join(_member(f) for f in type_.fields)}>"
+        case T.ArrayType():
+            return f"ARRAY<{type_text(type_.elementType)}>"
+        case T.MapType():
+            return f"MAP<{type_text(type_.keyType)}, {type_text(type_.valueType)}>"
+    return str(type_.simpleString()).upper()
+
+
+def _member(field: Any) -> str:
+    return f"{quoted(field.name)}: {type_text(field.dataType)}{'' if field.nullable else ' NOT NULL'}"
 
 
 def partition_terms(spec: PartitionSpec, schema: Schema) -> list[str]:
     """The spec's fields as SQL writes them."""
+    live = [f for f in spec.fields if not f.is_void]
+    return [_term(f.transform, ".".join(quoted(p) for p in schema.paths_by_id[f.source_id])) for f in live]
+
+
+def sort_terms(order: SortOrder, schema: Schema) -> list[str]:
+    """The order's fields as SQL writes them."""
     found = []
-    for f in spec.fields:
+    for f in order.fields:
         column = ".".join(quoted(p) for p in schema.paths_by_id[f.source_id])
-        name, _, parameter = str(f.transform).partition("[")
-        match name:
-            case "identity":
-                found.append(column)
-            case "bucket" | "truncate":
-                found.append(f"{name}({parameter.rstrip(']')}, {column})")
-            case "year" | "month" | "day" | "hour":
-                found.append(f"{name}s({column})")
+        nulls = f.null_order.value.replace("-", " ").upper()
+        found.append(f"{_term(f.transform, column)} {f.direction.value.upper()} {nulls}")
     return found
+
+
+def _term(transform: Any, column: str) -> str:
+    name, _, parameter = str(transform).partition("[")
+    match name:
+        case "identity":
+            return column
+        case "bucket" | "truncate":
+            return f"{name}({parameter.rstrip(']')}, {column})"
+    return f"{name}s({column})"
 
 
 def _text(value: str) -> str:

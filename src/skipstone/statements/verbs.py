@@ -17,8 +17,9 @@ from skipstone.errors import InvalidInput
 from skipstone.expressions import SqlExpression
 from skipstone.metadata.types import Field
 from skipstone.metadata.values import from_python
-from skipstone.spark.catalogs import Attached
+from skipstone.spark.catalogs import attached_to
 from skipstone.spark.literals import literal_sql
+from skipstone.spark.scan_names import quoted
 from skipstone.spark.session import active, prepared
 from skipstone.statements.assignments import Assignment, path_of
 from skipstone.statements.merge import Action, Clause, Merge, Side, check_order
@@ -34,13 +35,15 @@ SOURCE: str = "source"
 
 def delete_rows(table: Table, condition: str, *, branch: str, spark: Any) -> None:
     """Remove the rows that match a condition of Spark's."""
-    delete_where(_session(spark), _names(), _found(table, branch), TARGET, condition)
+    session = _session(spark)
+    delete_where(session, _names(session), _found(table, branch), TARGET, condition)
 
 
 def update_rows(table: Table, condition: str, values: Mapping[str, Any], *, branch: str, spark: Any) -> None:
     """Set columns of the rows that match a condition of Spark's."""
     assignments = _assignments(table, values, "__set")
-    update_where(_session(spark), _names(), _found(table, branch), TARGET, condition, assignments)
+    session = _session(spark)
+    update_where(session, _names(session), _found(table, branch), TARGET, condition, assignments)
 
 
 def upsert_rows(table: Table, rows: Any, *, on: Sequence[str] | None, branch: str, spark: Any = None) -> None:
@@ -50,7 +53,7 @@ def upsert_rows(table: Table, rows: Any, *, on: Sequence[str] | None, branch: st
         raise InvalidInput(
             f"Cannot upsert into {table.name}: the table has no identifier fields. Pass on=[...] or set them."
         )
-    condition = " AND ".join(f"{TARGET}.`{k}` <=> {SOURCE}.`{k}`" for k in keys)
+    condition = " AND ".join(f"{TARGET}.{quoted(k)} <=> {SOURCE}.{quoted(k)}" for k in keys)
     merge = MergeBuilder(table=table, rows=rows, on=condition, branch=branch, spark=spark)
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
@@ -99,7 +102,7 @@ class MergeBuilder:
         spark = _session(self.spark if self.spark is not None else getattr(self.rows, "sparkSession", None))
         wanted = Merge(source=SOURCE, alias=SOURCE, on=self.on, clauses=self.clauses)
         found = _found(self.table, self.branch)
-        merge_rows(spark, _names(), found, TARGET, as_frame(spark, self.rows), wanted)
+        merge_rows(spark, _names(spark), found, TARGET, as_frame(spark, self.rows), wanted)
 
     def _with(
         self, side: Side, action: Action, condition: str | None, values: Mapping[str, Any] | None
@@ -133,8 +136,9 @@ def _found(table: Table, branch: str) -> Found:
     return Found(table=table, ref=None if branch == "main" else branch)
 
 
-def _names() -> Names:
-    return Names(Attached())
+def _names(session: Any) -> Names:
+    """Conditions may name other tables, of the catalogs that are attached to the session."""
+    return Names(attached_to(session))
 
 
 def _session(spark: Any) -> Any:
