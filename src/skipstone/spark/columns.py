@@ -4,7 +4,8 @@ Expressions are SQL text: each costs one call into the JVM, not one for every pa
 
 Columns are read by field id as they are stored (a uuid as bytes, an unknown column not at all) and turned into what is
 shown. A column that an old file does not have takes its initial default. What Spark's reader cannot give is
-told by `is_native`: defaults inside structs, lists and maps, and structs of nothing.
+told by `is_native`: defaults inside structs, lists and maps, structs of nothing, and structs with names that differ in
+case only.
 
 Spec: "Column Projection", "Default values".
 """
@@ -97,7 +98,8 @@ def is_native(field: Field) -> bool:
         return False
     if any(isinstance(f.type, VariantType | GeometryType | GeographyType) for f in (field, *below)):
         return False
-    if any(isinstance(f.type, StructType) and not _stored(f.type) for f in (field, *below)):
+    structs = [f.type for f in (field, *below) if isinstance(f.type, StructType)]
+    if any(not _stored(struct) or _has_alike_names(struct) for struct in structs):
         return False
     if field.initial_default is None:
         return True
@@ -106,6 +108,10 @@ def is_native(field: Field) -> bool:
     except NoLiteral:
         return False
     return True
+
+
+def _has_alike_names(struct: StructType) -> bool:
+    return len({f.name.lower() for f in struct.fields}) < len(struct.fields)
 
 
 def _stored(struct: StructType) -> list[Field]:

@@ -40,6 +40,8 @@ _WIDER: Final[dict[type[Any], tuple[type[Any], ...]]] = {
     T.FloatType: (T.ByteType, T.ShortType, T.FloatType),
     T.DoubleType: (T.ByteType, T.ShortType, T.IntegerType, T.FloatType, T.DoubleType),
 }
+# The first number above all integers of a type.
+_BEYOND: Final[dict[type[Any], float]] = {T.IntegerType: 2.0**31, T.LongType: 2.0**63}
 _UUID: Final = "^[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}$"
 
 
@@ -93,7 +95,11 @@ def _converted(column: Any, given: Any, type_: Type, where: str) -> Any:
     made = column.try_cast(target)
     message = f"Cannot write column '{where}': expected values that {type_} holds without loss, got {shown(given)}: "
     # Equal after the way back: NaN is, a rounded or cut number is not.
-    is_same = F.coalesce(made.cast(given) == column, column.isNull())
+    comes_back = made.cast(given) == column
+    if type(given) in _BEYOND and isinstance(target, _FLOATS):
+        # The way back cuts what is too large to the greatest integer: rounding up to it does not show.
+        comes_back = comes_back & (made < F.lit(_BEYOND[type(given)]))
+    is_same = F.coalesce(comes_back, column.isNull())
     return F.when(is_same, made).otherwise(refuse(message, column, ".").cast(target))
 
 

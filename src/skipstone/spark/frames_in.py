@@ -19,13 +19,16 @@ from skipstone.metadata.types import ListType, MapType, StructType
 from skipstone.spark.session import NEEDED, UTC, is_remote, prepared, temporarily
 from skipstone.spark.types import from_spark_struct
 
-# How frames of ours are built: moments are not moved, arithmetic wraps, names are taken to the letter.
-_BUILDING: Final = {
+# How rows of a table are written: dates and moments in the calendar of the format, values as it stores them. What else
+# a session says (its time zone above all) is left alone: functions of the user's run in it.
+_RUNNING: Final = {
     **NEEDED,
-    "spark.sql.session.timeZone": UTC,
-    "spark.sql.ansi.enabled": "false",
     "spark.sql.caseSensitive": "true",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.writeLegacyFormat": "false",
 }
+# How frames of ours are built: moments are not moved, arithmetic wraps, names are taken to the letter.
+_BUILDING: Final = {**_RUNNING, "spark.sql.session.timeZone": UTC, "spark.sql.ansi.enabled": "false"}
 
 
 def schema_of_frame(frame: Any, *, format_version: int) -> Schema:
@@ -50,14 +53,28 @@ def apart(frame: Any, settings: dict[str, str]) -> Iterator[Any]:
         with temporarily(spark, wanted):
             yield frame
         return
+    yield _in_copy(spark, frame, wanted)
+
+
+def as_its_user_runs(built: Any, frame: Any) -> Any:
+    """A frame that was built apart from `frame`, as it is run: with the settings of the session that `frame` is from.
+
+    What we added is bound to UTC by then; a Python function below it sees the time zone that it was written for.
+    """
+    spark = frame.sparkSession
+    return built if is_remote(spark) else _in_copy(spark, built, _RUNNING)
+
+
+def _in_copy(spark: Any, frame: Any, settings: dict[str, str]) -> Any:
+    """The analysed frame in a copy of a session."""
     java = spark._jsparkSession.cloneSession()
     own = SparkSession(spark.sparkContext, jsparkSession=java)
     _monkey_patch_RDD(spark)  # a new session has put itself behind `rdd.toDF`
-    for key, value in wanted.items():
+    for key, value in settings.items():
         own.conf.set(key, value)
     jvm: Any = spark._jvm
-    plan = frame._jdf.logicalPlan()
-    yield DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(java, plan), own)
+    plan = frame._jdf.queryExecution().analyzed()
+    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(java, plan), own)
 
 
 def optional(type_: Any) -> Any:

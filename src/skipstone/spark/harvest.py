@@ -62,19 +62,18 @@ class Harvest:
     ids_by_path: tuple[tuple[str, int], ...] = ()
 
     def entries(self, files: Sequence[tuple[str, int]]) -> pa.Table:
-        """Entries of files by path and size; files without rows have none, and go."""
+        """Entries of files by path and size; files without rows have none."""
         found = [f for f in (self.entry(path, size) for path, size in files) if f is not None]
         return added_files(found, self.spec.partition_type(self.schema), self.spec.spec_id)
 
     def entry(self, path: str, size: int) -> DataFile | None:
-        """The entry of one file."""
+        """The entry of one file, if it has rows. Files stay: a task that is tried again finds what it found."""
         if self.ids_by_path:
             size = add_ids(self.storage, path, size, dict(self.ids_by_path))
         with self.storage.open(path) as stream:
             opened: Any = pq.ParquetFile(stream)
             footer = opened.metadata
             if not footer.num_rows:
-                self.storage.delete(path)
                 return None
             metrics = footer_metrics(footer, self.plan, self._row_facts(opened))
             return DataFile(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 from pyspark.sql import functions as F
 
@@ -22,9 +23,12 @@ from skipstone.metadata.tables.properties import DISTRIBUTION_MODE, property_val
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import DoubleType, FloatType
 from skipstone.spark.routing import add_key, directory_key
+from skipstone.spark.scan_names import quoted
 from skipstone.write.routing import path_to
 
 _SORT_PREFIX: Final = "sort_key_"
+# A directory's name has 255 bytes, most of which are for the value.
+_NAME_BYTES_MAX: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +48,7 @@ class Layout:
         found: list[str] = []
         for f in self.spec.fields:
             if not f.is_void:
-                name = f.name
+                name = f.name if len(quote(f.name)) <= _NAME_BYTES_MAX else f"by_{f.field_id}"
                 # What begins like this is hidden from those who look for files.
                 while name.lower() in taken or name.startswith(("_", ".")):
                     name = f"by_{name}"
@@ -55,7 +59,7 @@ class Layout:
     def source(self, field_id: int) -> Any:
         """The column of a field at any depth of structs."""
         place, *below = path_to(self.schema.struct, field_id)
-        column = F.col(f"`{self.names[place]}`")
+        column = F.col(quoted(self.names[place]))
         struct: Any = self.schema.struct.fields[place].type
         for i in below:
             column = column.getField(struct.fields[i].name)
@@ -97,15 +101,16 @@ def with_keys(frame: Any, layout: Layout) -> Any:
 
 def distributed(frame: Any, layout: Layout, *, has_sorted_tasks: bool = True) -> Any:
     """The frame with rows brought together by partition or order, and sorted within each task."""
+    columns = frame.columns
     frame, sorting = _with_sort_keys(frame, layout)
-    keys = [F.col(f"`{k}`") for k in layout.keys]
+    keys = [F.col(quoted(k)) for k in layout.keys]
     if layout.mode == "range" and (keys or sorting):
         frame = frame.repartitionByRange(*[k.asc() for k in keys], *sorting)
     elif layout.mode == "hash" and keys:
         frame = frame.hint("rebalance", *keys)
     if sorting and has_sorted_tasks:
         frame = frame.sortWithinPartitions(*keys, *sorting)
-    return frame.drop(*[c for c in frame.columns if c.startswith(_SORT_PREFIX) and c not in layout.names])
+    return frame.drop(*[c for c in frame.columns if c not in columns])
 
 
 def _with_sort_keys(frame: Any, layout: Layout) -> tuple[Any, list[Any]]:
@@ -114,8 +119,10 @@ def _with_sort_keys(frame: Any, layout: Layout) -> tuple[Any, list[Any]]:
         if isinstance(f.transform, VoidTransform):
             continue
         source, name = layout.schema.field(f.source_id), f"{_SORT_PREFIX}{i}"
+        while name in frame.columns:
+            name = f"by_{name}"
         frame = add_key(frame, f.transform, source.type, layout.source(source.id), name)
-        key = F.col(name)
+        key = F.col(quoted(name))
         sorting.append(_ordered(key, f))
         if isinstance(source.type, FloatType | DoubleType):
             # Spark takes -0.0 for 0.0; the format puts it before.

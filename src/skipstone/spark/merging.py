@@ -40,7 +40,7 @@ def schema_to_merge(frame: Any, table: Schema, *, format_version: int) -> Schema
     """The frame's columns under the table's names; those that it does not have are new and optional."""
     ids = count(1)
     struct = optional(from_spark_struct(frame.schema, lambda: next(ids)))
-    merging = _Merging(case_sensitive=frame.sparkSession.conf.get(CASE_SENSITIVE) == "true")
+    merging = _Merging(case_sensitive=frame.sparkSession.conf.get(CASE_SENSITIVE).lower() == "true")
     schema = Schema(fields=merging.fields(struct.fields, table.fields, ""))
     schema.check_format_version(format_version)
     return schema

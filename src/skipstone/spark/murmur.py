@@ -17,6 +17,8 @@ from typing import Any, Final
 
 from pyspark.sql import functions as F
 
+from skipstone.spark.scan_names import quoted
+
 _MASK: Final = 0xFFFFFFFF
 _SPARK_SEED: Final = 42
 _C1: Final = 0xCC9E2D51
@@ -91,7 +93,7 @@ def add_hash_of_bytes(frame: Any, source: Any, name: str) -> Any:
 
 
 def _at(name: str) -> Any:
-    return F.col(f"`{name}`")
+    return F.col(quoted(name))
 
 
 def _from(column: Any, start: Any) -> Any:

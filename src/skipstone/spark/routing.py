@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from skipstone.errors import Unsupported
 from skipstone.metadata.partitions.hashing import hash_array
@@ -47,6 +48,7 @@ from skipstone.metadata.types import (
     UuidType,
 )
 from skipstone.spark.murmur import add_hash_of_bytes, hash_of_long, hash_of_words
+from skipstone.spark.scan_names import quoted
 
 LONG_DIGITS_MAX: Final = 18
 _MICROS_PER_HOUR: Final = 3_600_000_000
@@ -66,14 +68,14 @@ def add_key(frame: Any, transform: Transform, type_: Type, source: Any, name: st
             return frame.withColumn(name, source)
         case BucketTransform(buckets):
             frame = _add_hash(frame, type_, source, name)
-            return frame.withColumn(name, F.col(f"`{name}`").bitwiseAND(F.lit(_INT_MAX)) % F.lit(buckets))
+            return frame.withColumn(name, F.col(quoted(name)).bitwiseAND(F.lit(_INT_MAX)) % F.lit(buckets))
         case TruncateTransform(width):
             return frame.withColumn(name, _truncated(type_, source, width))
         case YearTransform():
             return frame.withColumn(name, F.year(_day(type_, source)))
         case MonthTransform():
             frame = frame.withColumn(name, _day(type_, source))
-            day = F.col(f"`{name}`")
+            day = F.col(quoted(name))
             # Reads as 202611, and orders as months do.
             return frame.withColumn(name, F.year(day).cast("bigint") * F.lit(100) + F.month(day))
         case DayTransform():
@@ -85,7 +87,7 @@ def add_key(frame: Any, transform: Transform, type_: Type, source: Any, name: st
 
 def directory_key(frame: Any, type_: Type, name: str) -> Any:
     """The frame with a key as text or number that names one directory for each value, and null for null."""
-    key = F.col(f"`{name}`")
+    key = F.col(quoted(name))
     if isinstance(type_, FloatType | DoubleType):
         return frame.withColumn(name, key.cast("string"))
     if isinstance(type_, _MOMENTS):
@@ -99,7 +101,7 @@ def directory_key(frame: Any, type_: Type, name: str) -> Any:
 
 def micros(source: Any) -> Any:
     """Microseconds since 1970; frames are built in UTC, so a time without a zone is not moved."""
-    return F.unix_micros(source.cast("timestamp"))
+    return F.unix_micros(source.cast(T.TimestampType()))
 
 
 def _as_name(text: Any) -> Any:
@@ -173,7 +175,7 @@ def _add_hash_of_decimal(frame: Any, type_: DecimalType, source: Any, name: str)
     """The hash of the unscaled value in as few bytes as hold it, the highest first."""
     number = f"{name}.unscaled"
     frame = frame.withColumn(number, _unscaled(type_, source))
-    value = F.col(f"`{number}`")
+    value = F.col(quoted(number))
     size = F.when(value < 0, value.bitwiseXOR(F.lit(-1))).otherwise(value)
     width = F.lit(1)
     for k in range(1, 8):

@@ -3,7 +3,8 @@
 Spark finds columns by field id but pushes filters down by name. A filter pushed to a column of another id would drop
 rows, so a column keeps its name in the scan only if no other column ever had it, at any depth. Columns that hold floats
 never keep theirs: Parquet's statistics know neither NaN nor that -0.0 equals 0.0, and a pushed `x > 5` loses NaN rows.
-A name that no file has is never pushed into one.
+A name that no file has is never pushed into one. Where a schema of the table is gone, so are the names that its files
+bear, and no column keeps its own.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from skipstone.metadata.types import DoubleType, Field, FloatType, Type, childre
 
 PREFIX: Final = "__skipstone_"
 
-Owners = Mapping[str, set[int]]
+# Dotted names with the ids that bore them; None where not all of them are known.
+Owners = Mapping[str, set[int]] | None
 
 
 def generated(field_id: int) -> str:
@@ -32,6 +34,8 @@ def quoted(name: str) -> str:
 
 def name_owners(metadata: TableMetadata) -> Owners:
     """Every dotted name that any schema of the table had, without regard to case, with the ids that bore it."""
+    if not _has_all_schemas(metadata):
+        return None
     owners: dict[str, set[int]] = {}
     for schema in metadata.schemas:
         for field in schema.fields:
@@ -40,10 +44,18 @@ def name_owners(metadata: TableMetadata) -> Owners:
     return owners
 
 
+def _has_all_schemas(metadata: TableMetadata) -> bool:
+    """Schemas are numbered from 0: removing unused ones leaves a gap, and before there were numbers none was kept."""
+    return {s.schema_id for s in metadata.schemas} == set(range(len(metadata.schemas))) and all(
+        s.schema_id is not None for s in metadata.snapshots
+    )
+
+
 def scan_name(field: Field, owners: Owners) -> str:
     """The name a top-level column is scanned under."""
     keeps = (
-        field.name.isidentifier()
+        owners is not None
+        and field.name.isidentifier()
         and not field.name.startswith(("_metadata", PREFIX))
         and not any(isinstance(f.type, FloatType | DoubleType) for f in (field, *walk(field.type)))
         and all(owners.get(path, {field_id}) == {field_id} for path, field_id in _paths(field, ""))

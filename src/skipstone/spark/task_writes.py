@@ -28,10 +28,15 @@ def write_in_tasks(
     frame: Any, *, metadata: TableMetadata, storage: Storage, with_lineage: bool = False
 ) -> list[pa.Table]:
     """Run the job; one table of entries a task that had rows."""
-    return collected(frame.mapInArrow(_writing(slim(metadata), storage, with_lineage), f"{ENTRIES} binary"))
+    names = frame.columns
+    # Spark takes columns of Python tasks by name, and reads a dot in it as a way into a struct.
+    plain = frame.toDF(*[f"c{i}" for i in range(len(names))])
+    return collected(plain.mapInArrow(_writing(slim(metadata), storage, names, with_lineage), f"{ENTRIES} binary"))
 
 
-def _writing(metadata: TableMetadata, storage: Storage, with_lineage: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _writing(
+    metadata: TableMetadata, storage: Storage, names: list[str], with_lineage: bool
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def write(batches: Iterator[Any]) -> Iterator[Any]:
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
@@ -40,7 +45,7 @@ def _writing(metadata: TableMetadata, storage: Storage, with_lineage: bool) -> C
         )
         try:
             for batch in batches:
-                writer.write(batch)
+                writer.write(batch.rename_columns(names))
             entries = writer.finish()
             storage.settle()
         except BaseException:

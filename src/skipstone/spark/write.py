@@ -25,7 +25,7 @@ from skipstone.metadata.types import StructType, UnknownType
 from skipstone.spark.failures import told_as_ours
 from skipstone.spark.file_sizes import rows_a_file
 from skipstone.spark.fitting import fit_columns
-from skipstone.spark.frames_in import apart
+from skipstone.spark.frames_in import apart, as_its_user_runs
 from skipstone.spark.harvest import Harvest
 from skipstone.spark.harvest_jobs import harvest
 from skipstone.spark.layout import Layout, distributed, layout_of, with_keys
@@ -108,7 +108,7 @@ class _Job:
         self._with_lineage = with_lineage
         self._schema = metadata.current_schema
         self._struct = stored_struct(metadata, with_lineage=with_lineage)
-        self._is_case_sensitive = frame.sparkSession.conf.get(CASE_SENSITIVE) == "true"
+        self._is_case_sensitive = frame.sparkSession.conf.get(CASE_SENSITIVE).lower() == "true"
 
     def native(self) -> list[pa.Table]:
         """Files by Spark's writer, facts from their footers."""
@@ -129,15 +129,19 @@ class _Job:
         )
         try:
             with apart(self._frame, {}) as frame:
+                rows = distributed(with_keys(self._fitted(frame, layout), layout), layout)
                 write_native(
-                    distributed(with_keys(self._fitted(frame, layout), layout), layout),
+                    as_its_user_runs(rows, self._frame),
                     directory,
                     keys=layout.keys,
                     options=parquet_options(self._settings, self._schema, modes, location),
                     rows_a_file=rows_a_file(self._metadata, self._settings),
                 )
             files = [(f.path, f.size_in_bytes) for f in self._storage.list(directory) if _is_data(f.path, directory)]
-            return harvest(self._frame.sparkSession, files, job)
+            tables = harvest(self._frame.sparkSession, files, job)
+            with_rows = {path for table in tables for path in table.column("file_path").to_pylist()}
+            self._storage.delete_many([path for path, _ in files if path not in with_rows])
+            return tables
         except BaseException:
             self._remove(directory)
             raise
@@ -149,6 +153,7 @@ class _Job:
         with apart(self._frame, {}) as frame:
             fitted = with_keys(self._fitted(frame, layout), layout)
             rows = distributed(fitted, layout, has_sorted_tasks=False).select(*_stored_columns(self._struct))
+            rows = as_its_user_runs(rows, self._frame)
             return write_in_tasks(rows, metadata=self._metadata, storage=self._storage, with_lineage=self._with_lineage)
 
     def nothing(self) -> pa.Table:

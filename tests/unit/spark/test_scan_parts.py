@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from skipstone.errors import InvalidInput, Unsupported
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.tables.metadata_changes import add_schema, remove_schemas, set_current_schema
 from skipstone.metadata.tables.new_table import new_table_metadata
 from skipstone.metadata.types import (
     DOUBLE,
@@ -160,3 +161,13 @@ def test_types_go_to_spark_and_back() -> None:
     assert from_spark_type(T.DecimalType(9, 2), lambda: 1) == DecimalType(9, 2)
     with pytest.raises(InvalidInput, match="interval"):
         from_spark_type(T.DayTimeIntervalType(), lambda: 1)
+
+
+def test_no_column_keeps_its_name_where_a_schema_is_gone() -> None:
+    first = new_table_metadata(SCHEMA, location="/t", now_ms=0)
+    changed, schema_id = add_schema(first, Schema(fields=first.current_schema.fields[:1]))
+    known = set_current_schema(changed, schema_id)
+    assert scan_name(known.current_schema.fields[0], name_owners(known)) == "id"
+    cleaned = remove_schemas(known, {0})
+    assert name_owners(cleaned) is None
+    assert scan_name(cleaned.current_schema.fields[0], name_owners(cleaned)) == generated(1)
