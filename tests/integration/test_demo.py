@@ -12,7 +12,7 @@ from rich.console import Console
 
 import skipstone.demo.__main__ as demo
 from skipstone.demo.addresses import STATES
-from skipstone.demo.chapters import load, skipping, statistics
+from skipstone.demo.chapters import CHAPTERS, explaining, hive, skipping
 from skipstone.demo.story import QUERY, TABLE, Story
 from skipstone.demo.ways import WAYS
 from skipstone.errors import AlreadyExists, InvalidInput
@@ -26,9 +26,8 @@ ROWS = 12_000
 def story(iceberg_java: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Story:
     console = Console(width=110, file=io.StringIO())
     told = demo.begin(tmp_path_factory.mktemp("demo"), rows=ROWS, seed=7, console=console, spark=iceberg_java, passes=1)
-    load.tell(told)
-    statistics.tell(told)
-    skipping.tell(told)
+    for tell in CHAPTERS:
+        tell(told)
     return told
 
 
@@ -74,8 +73,37 @@ def test_spark_reads_the_files_of_the_plan_and_no_others(way: Any, story: Story,
     assert sorted(Path(p).parts[-2:] for p in scan.to_spark(iceberg_java).inputFiles()) == planned
 
 
-def test_the_picture_is_next_to_the_table(story: Story) -> None:
-    assert "<svg" in (story.directory / skipping.PICTURE).read_text()
+def test_row_groups_are_skipped_only_by_ways_that_may(story: Story, iceberg_java: SparkSession) -> None:
+    rows_read = {}
+    for way in WAYS[:2]:
+        with skipping.reading(story, way):
+            frame = way.scan_of(story.table, QUERY).to_spark(iceberg_java)
+            frame.collect()
+        scan = frame._jdf.queryExecution().executedPlan().collectLeaves().head()
+        rows_read[way.name] = scan.metrics().apply("numOutputRows").value()
+    assert rows_read["off"] == ROWS > 10 * rows_read["row groups"] > 0
+
+
+def test_the_analysis_guesses_near_the_count_and_the_index_explains_what_is_read(story: Story) -> None:
+    guessed, count = story.findings["analysis"]["estimate"], row(story, "all levels").count
+    assert guessed.rows_low <= count <= guessed.rows_high
+    by_column = {r["column"]: r for r in story.findings["analysis"]["columns"]}
+    assert by_column["state"]["ndv"] == str(len(STATES))
+    assert story.findings["index"].columns == ("zip_code",)
+    assert story.findings["explanation"].files == row(story, "all levels").files
+
+
+def test_hive_describes_what_was_analysed(story: Story) -> None:
+    described = {r[0]: r[1] for r in story.findings[hive.STATEMENTS[-1]] if len(r) > 1}
+    amounts = story.table.scan(columns=["amount"]).to_arrow().column("amount").to_pylist()
+    assert (described["num_nulls"], float(described["max"])) == ("0", float(max(amounts)))
+
+
+def test_chapters_are_numbered_and_pictures_are_next_to_the_table(story: Story) -> None:
+    told = story.console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(f" {i}  " in told for i in range(1, len(CHAPTERS) + 1))
+    for picture in (skipping.PICTURE, explaining.PICTURE):
+        assert "<svg" in (story.directory / picture).read_text()
 
 
 def test_a_seed_gives_the_same_rows(story: Story, iceberg_java: SparkSession) -> None:

@@ -28,6 +28,12 @@ class Story:
     passes: int = 3
     loaded: Table | None = None
     findings: dict[str, Any] = field(default_factory=dict)
+    chapters_begun: int = 0
+
+    def begin_chapter(self, title: str) -> None:
+        """The title of the next chapter, under its number."""
+        self.chapters_begun += 1
+        self.console.rule(f"[bold]{self.chapters_begun}  {title}")
 
     @property
     def table(self) -> Table:

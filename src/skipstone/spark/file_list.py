@@ -34,7 +34,6 @@ pc: Any = pyarrow.compute
 _SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.parquet.fieldId.read.enabled": "true",
     "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
-    "spark.sql.parquet.filterPushdown": "true",
     "spark.sql.parquet.enableVectorizedReader": "true",
     "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",

@@ -3,7 +3,14 @@
 from collections.abc import Callable
 from typing import Final
 
-from skipstone.demo.chapters import load, skipping, statistics
+from skipstone.demo.chapters import analysis, explaining, hive, load, skipping, statistics
 from skipstone.demo.story import Story
 
-CHAPTERS: Final[tuple[Callable[[Story], None], ...]] = (load.tell, statistics.tell, skipping.tell)
+CHAPTERS: Final[tuple[Callable[[Story], None], ...]] = (
+    load.tell,
+    statistics.tell,
+    analysis.tell,
+    skipping.tell,
+    explaining.tell,
+    hive.tell,
+)

@@ -19,7 +19,7 @@ LAYOUT: Final = {
 
 
 def tell(story: Story) -> None:
-    story.console.rule("[bold]1  Load")
+    story.begin_chapter("Load")
     story.console.print(
         f"CREATE TABLE {TABLE} ({', '.join(name for name, _ in COLUMNS)})\n"
         "PARTITIONED BY (state), sorted by zip_code, zip_code indexed\n",

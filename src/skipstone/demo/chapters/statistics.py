@@ -14,7 +14,7 @@ pc: Any = pyarrow.compute
 
 
 def tell(story: Story) -> None:
-    story.console.rule("[bold]2  What the table knows")
+    story.begin_chapter("What the table knows")
     files = story.table.inspect.files()
     metrics = files.column("readable_metrics").combine_chunks()
     grid = Grid("column", "files with bounds", "nulls", "lower", "upper", box=None, header_style="bold", pad_edge=False)
