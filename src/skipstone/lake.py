@@ -23,7 +23,7 @@ from skipstone.metadata.partitions.partition_evolution import build_spec
 from skipstone.metadata.partitions.sorting import build_sort_order
 from skipstone.metadata.schemas.user_schema import schema_of
 from skipstone.metadata.tables.column_properties import check_columns_exist
-from skipstone.metadata.tables.new_table import new_table_metadata
+from skipstone.metadata.tables.new_table import check_new_version, new_table_metadata
 from skipstone.metadata.tables.properties import check_levels, check_properties
 from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 from skipstone.storage import MovedStorage, absolute_location, storage_for
@@ -84,19 +84,28 @@ class Lake:
     ) -> Table:
         """Make a table. Its namespace is made too if it is not there."""
         identifier = parse_identifier(name)
-        self.create_namespace(identifier[:-1], exist_ok=True)
         settings = dict(properties or {})
-        version = int(settings.pop("format-version", format_version or FORMAT_VERSION_DEFAULT))
         check_properties(settings)
         check_levels(settings)
+        version = int(
+            settings.pop("format-version", FORMAT_VERSION_DEFAULT if format_version is None else format_version)
+        )
+        check_new_version(version)
         columns = schema_of(schema, format_version=version)
         check_columns_exist(settings, columns)
+        for what, terms in (("partition_by", partition_by), ("sort_by", sort_by)):
+            if isinstance(terms, str):
+                raise InvalidInput(
+                    f"Cannot create table {display(identifier)}: expected {what} as a list, got {terms!r}."
+                )
+        spec, sort_order = build_spec(columns, partition_by), build_sort_order(columns, sort_by)
+        self.create_namespace(identifier[:-1], exist_ok=True)
         metadata = new_table_metadata(
             columns,
             location=absolute_location(location) if location else self.catalog.default_location(identifier),
             now_ms=time.time_ns() // 1_000_000,
-            spec=build_spec(columns, partition_by),
-            sort_order=build_sort_order(columns, sort_by),
+            spec=spec,
+            sort_order=sort_order,
             properties=settings,
             format_version=version,
         )

@@ -6,7 +6,7 @@ import datetime
 from typing import Any
 
 from skipstone.errors import InvalidInput
-from skipstone.predicate.literals import instant_nanos
+from skipstone.predicate.literals import LiteralMismatch, instant_nanos
 
 
 def timestamp_ms(moment: Any) -> int:
@@ -20,7 +20,10 @@ def timestamp_ms(moment: Any) -> int:
             zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
             return (zoned - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
         case str():
-            return instant_nanos(moment) // 1_000_000
+            try:
+                return instant_nanos(moment) // 1_000_000
+            except LiteralMismatch as error:
+                raise InvalidInput(f"Invalid point in time: {error}") from error
         case _:
             raise InvalidInput(f"Invalid point in time {moment!r}: expected a datetime, ISO text or milliseconds.")
 

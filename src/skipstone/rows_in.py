@@ -68,7 +68,8 @@ def _from_dicts(rows: Sequence[Mapping[str, Any]], schema: Schema, what: str, ne
             f"Cannot write rows to {what}: expected columns {', '.join(arrow.names)}, "
             f"got unknown {', '.join(unknown)}. Pass merge_schema=True to add columns."
         )
-    known = [f for f in arrow if f.name in given]
+    # Rows that name no column are rows too: without any column Arrow would forget how many.
+    known = [f for f in arrow if f.name in given] or list(arrow)
     try:
         arrays = [_array([row.get(f.name) for row in rows], f, what) for f in known]
         more = [pa.array([row.get(name) for row in rows]) for name in unknown]

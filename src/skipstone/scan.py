@@ -71,8 +71,11 @@ class Scan:
             raise InvalidInput(
                 f"Cannot scan {self.name}: expected at most one of snapshot_id, ref and as_of, got {given}."
             )
-        if self.limit is not None and self.limit < 0:
-            raise InvalidInput(f"Cannot scan {self.name} with limit {self.limit}: expected 0 or more.")
+        limit: Any = self.limit
+        if limit is not None and not (isinstance(limit, int) and limit >= 0):
+            raise InvalidInput(f"Cannot scan {self.name} with limit {limit!r}: expected an integer, 0 or more.")
+        if isinstance(self.columns, str):
+            raise InvalidInput(f"Cannot scan {self.name}: expected columns as a list of names, got {self.columns!r}.")
 
     @cached_property
     def snapshot(self) -> Snapshot | None:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from skipstone.commit.context import CommitContext
-from skipstone.errors import AlreadyExists
+from skipstone.errors import AlreadyExists, InvalidInput
 from skipstone.metadata.tables.metadata_changes import remove_ref, remove_snapshots, set_ref
-from skipstone.metadata.tables.refs import SnapshotRef
+from skipstone.metadata.tables.refs import MAIN, SnapshotRef
 from skipstone.metadata.tables.table_metadata import TableMetadata
 
 
@@ -49,6 +49,11 @@ class RemoveRef:
         return f"removal of ref '{self.name}'"
 
     def apply(self, base: TableMetadata, current: TableMetadata, context: CommitContext) -> TableMetadata:
+        if self.name == MAIN:
+            raise InvalidInput(
+                f"Cannot drop branch '{MAIN}' of {context.table}: it is what the table is without a name. "
+                f"Roll it back, or drop the table."
+            )
         require_same_ref(base, context, self.name, self.operation)
         return remove_ref(current, self.name)
 

@@ -66,6 +66,9 @@ class UpgradeFormat:
         return "upgrade"
 
     def apply(self, base: TableMetadata, current: TableMetadata, context: CommitContext) -> TableMetadata:
+        wanted: object = self.format_version
+        if not isinstance(wanted, int):
+            raise InvalidInput(f"Cannot upgrade a table to format version {wanted!r}: expected an integer.")
         if base.format_version < self.format_version <= context.start.format_version:
             # Somebody else has upgraded meanwhile, perhaps further.
             return current

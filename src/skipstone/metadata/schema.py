@@ -64,6 +64,18 @@ class Schema:
             full.setdefault(name, field_id)
         return full
 
+    def check_full_names(self) -> None:
+        """Refuse a new schema in which one dotted name means two columns: other engines could not load it."""
+        seen: dict[str, int] = {}
+        for field_id, path in self.paths_by_id.items():
+            name = ".".join(path)
+            other = seen.setdefault(name, field_id)
+            if other != field_id:
+                raise InvalidInput(
+                    f"Invalid schema: expected every full name once, got {name!r} for fields {other} and {field_id}. "
+                    f"Rename one."
+                )
+
     @cached_property
     def parents_by_id(self) -> Mapping[int, int]:
         """The id of the field directly above each nested field."""

@@ -254,6 +254,8 @@ class SchemaUpdate:
         except FormatViolation as e:
             raise InvalidInput(f"Cannot apply the schema update: {e}") from e
         schema.check_format_version(self._format_version)
+        if not is_identical(schema, self._schema):
+            schema.check_full_names()
         known = (self._schema, *self._schemas)
         for other in known:
             if is_identical(schema, other):

@@ -34,14 +34,10 @@ def new_table_metadata(
     table_uuid: uuid.UUID | None = None,
 ) -> TableMetadata:
     """Metadata without snapshots. `spec` and `sort_order` refer to columns by the ids of the schema given here."""
-    if format_version > FORMAT_VERSION_MAX:
-        raise Unsupported(
-            f"Cannot create a table of format version {format_version}: expected at most {FORMAT_VERSION_MAX}."
-        )
-    if format_version < 1:
-        raise InvalidInput(f"Cannot create a table of format version {format_version}: expected 1 or more.")
+    check_new_version(format_version)
     if not location:
         raise InvalidInput("Cannot create a table: expected a location, got an empty string.")
+    schema.check_full_names()
     spec.check(schema)
     spec.check_writable()
     spec.check_format_version(format_version)
@@ -69,6 +65,16 @@ def new_table_metadata(
         default_sort_order_id=fresh_order.order_id,
     )
     return set_properties(metadata, properties or {})
+
+
+def check_new_version(format_version: int) -> None:
+    """Refuse versions of the format that no new table can have."""
+    if format_version > FORMAT_VERSION_MAX:
+        raise Unsupported(
+            f"Cannot create a table of format version {format_version}: expected at most {FORMAT_VERSION_MAX}."
+        )
+    if format_version < 1:
+        raise InvalidInput(f"Cannot create a table of format version {format_version}: expected 1 or more.")
 
 
 def _fresh_spec(spec: PartitionSpec, new_ids: Mapping[int, int]) -> PartitionSpec:
