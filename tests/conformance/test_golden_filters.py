@@ -1,29 +1,32 @@
 """Every filter that Iceberg Java planned over the golden tables: the rows we return, and the files we keep.
 
 Truth is a full scan filtered row by row. It must agree with what Spark counted, and files we keep are among those that
-Java keeps. The exceptions, most of them where Java's own pruning loses NaN or -0.0 rows, are listed by name.
+Java keeps and hold every match. The exceptions, most of them where Java's own pruning loses NaN or -0.0 rows, are
+listed by name. Scans go the way a user's do: a copied table opened by its metadata file, the filter as SQL and as
+Iceberg's JSON.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import pytest
-from tests.support.golden import GoldenTable, golden_tables
-from tests.support.golden_scans import golden_metadata, golden_storage, meant, scanned
+from tests.support.golden import RECORDED_ROOT, GoldenTable, golden_root, golden_tables
+from tests.support.golden_scans import golden_metadata, scanned
+from tests.support.golden_values import base_name
 
-from skipstone.errors import Unsupported
+import skipstone
 from skipstone.metadata.reserved import FILE, POS
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.types import DoubleType, FloatType, StructType, VariantType
 from skipstone.metadata.values.variant import parse_variant
-from skipstone.plan import plan_scan
-from skipstone.predicate import FloatOrder, Predicate, bind, evaluate, parse_expression, parse_sql
+from skipstone.predicate import FloatOrder, Predicate, evaluate
 from skipstone.predicate.nodes import field_ids
+from skipstone.scan import Scan
 
-KEYS = StructType((FILE, POS))
 TABLES = [t for t in golden_tables() if t.plans().get("plans")]
 
 
@@ -57,17 +60,26 @@ FILES_LOST_BY_JAVA = (
 )
 
 
-def filters(table: GoldenTable) -> Iterator[tuple[str, dict[str, Any], Snapshot | None, Schema, Predicate]]:
-    metadata = golden_metadata(table.name)
+@cache
+def opened(name: str) -> skipstone.Table:
+    metadata_file = str(GoldenTable(name).metadata_file)
+    return skipstone.open_table(metadata_file, moved={RECORDED_ROOT.rstrip("/"): str(golden_root())})
+
+
+def filters(table: GoldenTable) -> Iterator[tuple[str, dict[str, Any], Any, dict[str, Any]]]:
+    """Every listed filter: its name, what Java planned, the filter in each form, and the snapshot it is about."""
     for plan in table.plans()["plans"]:
-        snapshot, schema = meant(metadata, {**plan, "label": "s00-" if plan.get("snapshot_id") else ""})
         name = plan.get("sql") or str(plan["expr"])
-        try:
-            asked = parse_sql(plan["sql"]) if plan.get("sql") else parse_expression(plan["expr"])
-            yield name, plan, snapshot, schema, bind(asked, schema, case_sensitive=False)
-        except Unsupported:
-            if "expr" in plan:
-                yield name, plan, snapshot, schema, bind(parse_expression(plan["expr"]), schema, case_sensitive=False)
+        ref, snapshot_id = plan.get("ref"), plan.get("snapshot_id")
+        if ref and ref.isdigit() and ref not in opened(table.name).refs:
+            ref, snapshot_id = None, int(ref)
+        for asked in (plan.get("sql"), plan.get("expr")):
+            if asked is not None:
+                yield name, plan, asked, {"ref": ref, "snapshot_id": snapshot_id}
+
+
+def scan(table: GoldenTable, asked: Any, where: dict[str, Any], order: FloatOrder) -> Scan:
+    return opened(table.name).scan(asked, columns=["_file", "_pos"], case_sensitive=False, float_order=order, **where)
 
 
 FlatRows = list[tuple[tuple[str, int], dict[int, Any]]]
@@ -100,12 +112,19 @@ def orders_that_differ(predicate: Predicate, schema: Schema) -> list[FloatOrder]
 def test_filtered_rows_are_those_of_a_full_scan(table: GoldenTable) -> None:
     cache: dict[Any, FlatRows] = {}
     lost = set()
-    for name, plan, snapshot, schema, predicate in filters(table):
-        rows = everything(table, snapshot, schema, cache)
-        for order in orders_that_differ(predicate, schema):
-            truth = {k for k, row in rows if evaluate(predicate, row, order) is True}
-            found = scanned(golden_metadata(table.name), snapshot, schema, KEYS, predicate, order)
-            assert set(found) == truth, (name, order)
+    for name, plan, asked, where in filters(table):
+        if asked is not plan.get("sql", asked):
+            continue  # the same filter again, as JSON: its plan is looked at below
+        spark = scan(table, asked, where, FloatOrder.SPARK)
+        rows = everything(table, spark.snapshot, spark.schema, cache)
+        for order in orders_that_differ(spark.predicate, spark.schema):
+            ours = scan(table, asked, where, order)
+            truth = {k for k, row in rows if evaluate(ours.predicate, row, order) is True}
+            found = ours.to_arrow()
+            assert {keyed(r) for r in found.to_pylist()} == truth and found.num_rows == len(truth), (name, order)
+            assert ours.count() == len(truth), (name, order)
+            kept = {base_name(p) for p in ours.plan().files.column("file_path").to_pylist()}
+            assert {file for file, _ in truth} <= kept, (name, order)
             counted = plan.get("rows_spark")
             if order is FloatOrder.SPARK and counted is not None and len(truth) != counted:
                 assert len(truth) > counted, name
@@ -113,22 +132,18 @@ def test_filtered_rows_are_those_of_a_full_scan(table: GoldenTable) -> None:
     assert lost == {p for p in ROWS_LOST_BY_JAVA if p[0] == table.name}
 
 
+def keyed(row: dict[str, Any]) -> tuple[str, int]:
+    return base_name(row["_file"]), row["_pos"]
+
+
 @pytest.mark.parametrize("table", TABLES, ids=str)
 def test_kept_files_are_among_those_that_java_keeps(table: GoldenTable) -> None:
-    metadata = golden_metadata(table.name)
     lost = set()
-    for name, plan, snapshot, schema, predicate in filters(table):
+    for name, plan, asked, where in filters(table):
         if "files" not in plan:
             continue  # Spark pushed nothing down, so Java planned every file
-        ours = plan_scan(
-            metadata,
-            golden_storage(),
-            snapshot=snapshot,
-            schema=schema,
-            predicate=predicate,
-            float_order=FloatOrder.SPARK,
-        )
-        kept = {p.rpartition("/")[2] for p in ours.files.column("file_path").to_pylist()}
+        ours = scan(table, asked, where, FloatOrder.SPARK).plan()
+        kept = {base_name(p) for p in ours.files.column("file_path").to_pylist()}
         if not kept <= {f["file"] for f in plan["files"]}:
             lost.add((table.name, name))
     assert lost == {p for p in FILES_LOST_BY_JAVA if p[0] == table.name}
