@@ -21,7 +21,7 @@ from skipstone.table import Table
 from skipstone.table_stream import StreamSettings
 
 _WHERE: Final = ("catalog", "warehouse", "table", "path")
-_WHAT: Final = ("columns", "filter", "snapshot-id", "branch", "tag", "as-of-timestamp")
+_WHAT: Final = ("columns", "filter", "snapshot-id", "branch", "tag", "as-of-timestamp", "use-index")
 _STREAM_IN: Final = (
     "stream-after-snapshot-id",
     "stream-from-timestamp",
@@ -80,6 +80,8 @@ class SourceOptions:
             options["snapshot_id"] = self._integer("snapshot-id")
         if "as-of-timestamp" in self.given:
             options["as_of"] = self._moment("as-of-timestamp")
+        if "use-index" in self.given:
+            options["use_index"] = self._is_true("use-index")
         if columns is None and "columns" in self.given:
             columns = [c.strip() for c in self.given["columns"].split(",")]
         return table.scan(self.given.get("filter"), columns=columns, float_order=FloatOrder.SPARK, **options)

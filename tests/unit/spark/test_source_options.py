@@ -43,6 +43,8 @@ def test_options_choose_rows_and_columns(where: dict[str, str]) -> None:
     parsed = SourceOptions.of({**where, "columns": "s, id"})
     assert [f.name for f in parsed.scan(table).wanted.fields] == ["s", "id"]
     assert count({"path": table.metadata_location}) == 4
+    assert parsed.scan(table).use_index
+    assert not SourceOptions.of({**where, "use-index": "false"}).scan(table).use_index
 
 
 @pytest.mark.parametrize(
@@ -53,6 +55,7 @@ def test_options_choose_rows_and_columns(where: dict[str, str]) -> None:
         ({"columns": "id,sss"}, "Cannot find column 'sss'"),
         ({"table": "other.one"}, "expected one name.*got other.one, shop.orders"),
         ({"branch": "nowhere"}, "nowhere"),
+        ({"use-index": "no"}, "Invalid option use-index: expected true or false, got 'no'"),
         ({"branch": "old"}, "Cannot read branch 'old' of shop.orders: it is no branch"),
         ({"filter": "id = "}, "id ="),
         ({"snapshot-id": "1", "tag": "old"}, "expected at most one of"),
