@@ -56,6 +56,7 @@ SESSIONS = {
         "spark.sql.files.maxPartitionBytes": "64",
         "spark.sql.parquet.enableVectorizedReader": "false",
         "spark.sql.adaptive.enabled": "false",
+        "spark.sql.sources.useV1SourceList": "",
         "spark.sql.execution.arrow.useLargeVarTypes": "true",
     },
 }
@@ -110,6 +111,7 @@ def test_rows_and_partitions_do_not_depend_on_the_session(
     expected = moments_as_numbers(usual.scan().to_arrow())
     assert moments_as_numbers(table.scan().to_arrow()) == expected
     assert moments_as_numbers(table.scan().to_spark(odd).toArrow()) == expected
+    assert [r["_pos"] for r in table.scan(columns=["_pos"]).to_spark(odd).collect()] == [0, 0, 0]
     assert partitions_of(table) == partitions_of(usual)
     for text, ids in FILTERS.items():
         assert sorted(r.id for r in table.scan(text).to_spark(odd).select("id").collect()) == ids, text

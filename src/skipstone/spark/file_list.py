@@ -39,6 +39,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.sources.useV1SourceList": "parquet",  # the newer reader gives rows no place in their file
     "spark.sql.streaming.fileStreamSink.ignoreMetadata": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
