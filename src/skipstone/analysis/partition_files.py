@@ -47,6 +47,7 @@ from skipstone.stats.partition_layout import (
     zone_columns,
 )
 from skipstone.stats.partition_statistics import PartitionStatistics
+from skipstone.stats.registered import of_known_snapshots
 from skipstone.storage.paths import join
 from skipstone.storage.protocol import Storage
 from skipstone.write.avro import AvroFileWriter
@@ -140,7 +141,7 @@ def find_partition_statistics(
     metadata: TableMetadata, storage: Storage, snapshot_id: int
 ) -> PartitionStatistics | None:
     """The registered statistics of a snapshot; None, with a warning, where the file is of no use."""
-    file = metadata.partition_statistics_by_snapshot.get(snapshot_id)
+    file = of_known_snapshots(metadata.partition_statistics, metadata).get(snapshot_id)
     if file is None:
         return None
     try:

@@ -28,6 +28,7 @@ from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import unified_type
 from skipstone.stats.labels import ignore_file
 from skipstone.stats.partition_statistics import PartitionStatistics
+from skipstone.stats.registered import of_known_snapshots
 from skipstone.storage.protocol import Storage
 
 
@@ -67,7 +68,7 @@ def _built_upon(
 
 def _bases(metadata: TableMetadata, snapshot: Snapshot) -> Iterator[int]:
     """Snapshots with registered statistics, the nearest ancestor first: the least has changed since."""
-    registered = metadata.partition_statistics_by_snapshot
+    registered = {f.snapshot_id for f in metadata.partition_statistics}
     at: Snapshot | None = snapshot
     while at is not None:
         if at.snapshot_id in registered:
@@ -75,6 +76,7 @@ def _bases(metadata: TableMetadata, snapshot: Snapshot) -> Iterator[int]:
             return
         parent = at.parent_snapshot_id
         at = None if parent is None else metadata.snapshots_by_id.get(parent)
+    of_known_snapshots(metadata.partition_statistics, metadata)  # what there is cannot be built upon, and says so
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

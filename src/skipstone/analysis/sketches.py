@@ -20,6 +20,7 @@ from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.statistics_files import BlobMetadata, StatisticsFile
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.stats.labels import ignore_file
+from skipstone.stats.registered import of_known_snapshots
 from skipstone.stats.theta import ThetaSketch, parse_theta
 from skipstone.storage.paths import join
 from skipstone.storage.protocol import Storage
@@ -141,9 +142,10 @@ def _keep_others(
 
 def _nearest(metadata: TableMetadata, snapshot: Snapshot) -> StatisticsFile | None:
     """The file that is registered for a snapshot, or else for its nearest ancestor that has one."""
+    registered = of_known_snapshots(metadata.statistics, metadata)
     at: Snapshot | None = snapshot
     while at is not None:
-        file = metadata.statistics_by_snapshot.get(at.snapshot_id)
+        file = registered.get(at.snapshot_id)
         if file is not None:
             return file
         parent = at.parent_snapshot_id

@@ -32,6 +32,7 @@ from skipstone.plan.snapshot_manifests import manifests_of
 from skipstone.predicate.nodes import TRUE, Predicate
 from skipstone.stats.column_statistics import ColumnStatistics, TableStatistics, column_statistics
 from skipstone.stats.labels import Accuracy, Labelled
+from skipstone.stats.registered import of_known_snapshots
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.manifests import from_manifest_table
 from skipstone.zones.merge import merge_zones
@@ -49,6 +50,7 @@ def table_statistics(
     record = store.find(snapshot)
     if record is None:
         return from_metadata(metadata, storage, snapshot, partitions=partitions)
+    of_known_snapshots(metadata.statistics, metadata)  # the analysis is better than any of them, but some are amiss
     if partitions != TRUE:
         analysed = metadata.snapshot(record.snapshot_id)
         schema = metadata.current_schema

@@ -6,6 +6,7 @@ from skipstone.layout.overlap import Sweep
 from skipstone.metadata.types import BooleanType
 from skipstone.plan.scan import ScanPlan
 from skipstone.predicate.nodes import Column
+from skipstone.stats.registered import of_known_snapshots
 
 SKETCH_TYPE = "apache-datasketches-theta-v1"
 FROM_SKETCH = "from a sketch of this snapshot"
@@ -33,11 +34,11 @@ def _sketched(plan: ScanPlan, column: Column) -> tuple[int, str] | None:
     """The newest registered sketch of the column alone."""
     order = {s.snapshot_id: s.sequence_number for s in plan.metadata.snapshots}
     newest: tuple[int, int, int] | None = None
-    for file in plan.metadata.statistics:
+    for file in of_known_snapshots(plan.metadata.statistics, plan.metadata).values():
         for blob in file.blob_metadata:
             text = blob.properties.get("ndv", "")
             if blob.type == SKETCH_TYPE and blob.fields == (column.field_id,) and text.isdigit():
-                found = (order.get(file.snapshot_id, -1), file.snapshot_id, int(text))
+                found = (order[file.snapshot_id], file.snapshot_id, int(text))
                 newest = found if newest is None else max(newest, found)
     if newest is None:
         return None
