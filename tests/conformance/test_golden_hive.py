@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,8 @@ import pytest
 from thrift.protocol.TJSONProtocol import TJSONProtocolFactory
 from thrift.TSerialization import deserialize, serialize
 
+import skipstone
+from skipstone.hive.analyzer import LakeAnalyzer
 from skipstone.hive.describe import render
 from skipstone.hive.histogram import parse_histogram
 from skipstone.hive.ndv import HyperLogLog, parse_bit_vector
@@ -30,6 +35,7 @@ from skipstone.hive.thrift.binary import Input
 from skipstone.hive.types import Kind
 from skipstone.hive.wire import from_wire, to_wire
 from skipstone.stats.hyperloglog.hashing import hash_doubles, hash_longs, hash_texts
+from skipstone.stats.quantiles import RANK_ERROR
 
 GOLDEN = Path(__file__).parent / "golden" / "hive"
 OBJECTS: list[dict[str, Any]] = json.loads((GOLDEN / "thrift_hive401_clean.json").read_text("utf-8"))
@@ -124,6 +130,65 @@ def test_histograms_are_read() -> None:
     assert again is not None
     assert again.count == 1000
     assert again.quantile(0.25) == histogram.quantile(0.25)
+
+
+def stored_histogram(table: str, column: str) -> bytes:
+    row = next(r for r in STORED["TAB_COL_STATS"] if (r["TABLE_NAME"], r["COLUMN_NAME"]) == (table, column))
+    return bytes.fromhex(row["HISTOGRAM"].removeprefix("hex:"))
+
+
+NAUGHT, LAST = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999)
+EXTREMES: dict[str, tuple[str, list[Any]]] = {
+    "ti": ("int", [1, -128, 127, 1, 0]),
+    "si": ("int", [100, -32768, 32767, 100, 0]),
+    "i": ("int", [1000, -(2**31), 2**31 - 1, 1000, 0]),
+    "bi": ("long", [10**12, -(2**63), 2**63 - 1, 10**12, 0]),
+    "f": ("float", [1.5, -3.4e38, 3.4e38, -0.0]),
+    "d": ("double", [2.5, -1.7e308, 1.7e308, -0.0]),
+    "de": ("decimal(10,2)", [Decimal(t) for t in ("10.25", "-99999999.99", "99999999.99", "10.25", "0")]),
+    "dt": ("date", [date(2020, 1, 1), date(1969, 12, 31), date(9999, 12, 31), date(2020, 1, 1), date(1, 1, 1)]),
+    "ts": ("timestamp", [datetime(2020, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 500_000), LAST,
+                         datetime(2020, 1, 1), NAUGHT]),
+}  # fmt: skip
+
+
+def analysed_histogram(home: Path, values: dict[str, tuple[str, list[Any]]]) -> dict[str, bytes | None]:
+    lake = skipstone.catalog(f"sqlite:///{home}/catalog.db", warehouse=str(home / "lake"))
+    wanted = {"skipstone.stats.hive-histograms": "true"}
+    table = lake.create_table("db.t", [(name, kind) for name, (kind, _) in values.items()], properties=wanted)
+    rows = zip_longest(*(given for _, given in values.values()))
+    table.append([dict(zip(values, row, strict=True)) for row in rows])
+    store = HiveStore("sqlite://", layout=Layout.HIVE_4_0)
+    HiveSession(store, database="db", analyzer=LakeAnalyzer(lake, store)).run(
+        "analyze table t compute statistics for columns"
+    )
+    found = {one.column: one.histogram for one in store.table_statistics("db", "t")}
+    store.close()
+    return found
+
+
+def test_the_histograms_of_the_same_values_are_those_of_hive(tmp_path: Path) -> None:
+    found = analysed_histogram(tmp_path, EXTREMES)
+    for column in EXTREMES:
+        assert found[column] == stored_histogram("auto2", column), column
+
+
+def test_the_histograms_of_many_values_tell_what_those_of_hive_tell(tmp_path: Path) -> None:
+    numbers = range(1000)
+    days = [date(2020, 1, 1) + timedelta(days=n) for n in numbers]
+    values: dict[str, tuple[str, list[Any]]] = {
+        "i": ("int", list(numbers)), "d": ("double", [n / 4 for n in numbers]), "dt": ("date", days),
+        "ts": ("timestamp", [datetime(2020, 1, 1)] * 1000), "de": ("decimal(10,2)", [Decimal(n) for n in numbers]),
+    }  # fmt: skip
+    found = analysed_histogram(tmp_path, values)
+    for column in values:
+        ours, theirs = parse_histogram(found[column]), parse_histogram(stored_histogram("hist", column))
+        assert ours is not None
+        assert theirs is not None
+        assert (ours.count, ours.low, ours.high) == (theirs.count, theirs.low, theirs.high), column
+        for rank in (0.1, 0.5, 0.9):
+            apart = abs(ours.quantile(rank) - theirs.quantile(rank))
+            assert apart <= 4 * RANK_ERROR * (theirs.high - theirs.low), column
 
 
 @pytest.fixture(params=LAYOUTS, ids=lambda layout: layout.value)

@@ -28,10 +28,12 @@ from skipstone.hive.objects import HiveTable
 from skipstone.hive.statistics import ColumnStatistics, all_null
 from skipstone.hive.store import HiveStore
 from skipstone.lake import Lake
+from skipstone.metadata.tables.properties import STATS_HIVE_HISTOGRAMS, property_value
 from skipstone.plan.scan import ScanPlan, plan_scan
 from skipstone.stats.column_statistics import ColumnStatistics as OurStatistics
 from skipstone.stats.column_statistics import TableStatistics
 from skipstone.stats.hyperloglog import WITH_BIT_VECTOR
+from skipstone.stats.quantiles import NUMERIC
 from skipstone.table import Table
 
 pc: Any = pyarrow.compute
@@ -161,11 +163,19 @@ def known_columns(ours: Table) -> dict[str, OurStatistics]:
 
 def _is_known(ours: Table, columns: Sequence[str]) -> bool:
     """Whether an analysis would find out nothing new."""
-    known = known_columns(ours)
-    return all(
-        name in known and (known[name].bit_vector is not None or not isinstance(known[name].type, WITH_BIT_VECTOR))
-        for name in columns
-    )
+    known, has_histograms = known_columns(ours), _has_histograms(ours)
+
+    def is_enough(column: OurStatistics) -> bool:
+        has_vector = column.bit_vector is not None or not isinstance(column.type, WITH_BIT_VECTOR)
+        has_quantiles = column.quantiles is not None or not isinstance(column.type, NUMERIC)
+        return has_vector and (has_quantiles or not has_histograms)
+
+    return all(name in known and is_enough(known[name]) for name in columns)
+
+
+def _has_histograms(ours: Table) -> bool:
+    """Whether histograms are wanted of a table; Hive, too, stores none unless it is told to."""
+    return property_value(ours.metadata.properties, STATS_HIVE_HISTOGRAMS)
 
 
 def _chosen(name_of: PartitionNaming, partitions: Collection[str] | None) -> PartitionNaming:
@@ -182,9 +192,10 @@ def _chosen(name_of: PartitionNaming, partitions: Collection[str] | None) -> Par
 
 def converted(ours: Table, statistics: TableStatistics, columns: Iterable[str]) -> list[ColumnStatistics]:
     """The statistics of columns in Hive's form, of those that have one."""
-    schema = ours.metadata.current_schema
+    schema, has_histogram = ours.metadata.current_schema, _has_histograms(ours)
     known = (statistics.columns.get(schema.field(name).id) for name in columns)
-    return [one for column in known if column is not None and (one := hive_statistics(column)) is not None]
+    found = (hive_statistics(column, has_histogram=has_histogram) for column in known if column is not None)
+    return [one for one in found if one is not None]
 
 
 def _missing(values: Sequence[ColumnStatistics], columns: Sequence[str]) -> list[str]:

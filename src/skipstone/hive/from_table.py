@@ -10,6 +10,10 @@ import math
 from decimal import Decimal
 from typing import Any, Final
 
+import numpy as np
+
+from skipstone.hive.histogram import histogram_of
+from skipstone.hive.kll_bytes import Doubles
 from skipstone.hive.statistics import BOUNDED, COUNTED, MEASURED, Bound, ColumnStatistics, all_null
 from skipstone.hive.types import Kind, hive_type, kind_of
 from skipstone.metadata.types import FixedType, UuidType
@@ -22,10 +26,13 @@ _UNITS_PER_SECOND: Final = {
     "timestamptz_ns": 1_000_000_000,
 }
 
+_SECONDS_PER_DAY: Final = 86_400
 _UUID_LENGTH: Final = 36  # as text, which is what Hive takes it for
 
 
-def hive_statistics(ours: OurStatistics, *, bit_vector: bytes | None = None) -> ColumnStatistics | None:
+def hive_statistics(
+    ours: OurStatistics, *, bit_vector: bytes | None = None, has_histogram: bool = False
+) -> ColumnStatistics | None:
     """A column's statistics as Hive would keep them; None where Hive keeps none."""
     text = hive_type(ours.type)
     kind = kind_of(text)
@@ -60,7 +67,22 @@ def hive_statistics(ours: OurStatistics, *, bit_vector: bytes | None = None) -> 
         num_trues=trues if kind is Kind.BOOLEAN else None,
         num_falses=falses if kind is Kind.BOOLEAN else None,
         bit_vector=(bit_vector or vector) if kind in COUNTED else None,
+        histogram=_histogram(ours, kind, low, high) if has_histogram else None,
     )
+
+
+def _histogram(ours: OurStatistics, kind: Kind, low: Bound | None, high: Bound | None) -> bytes | None:
+    """The distribution of values as floats; dates and timestamps in seconds."""
+    if kind not in BOUNDED or ours.quantiles is None or low is None or high is None:
+        return None
+    seconds_per_unit = _SECONDS_PER_DAY if kind is Kind.DATE else 1
+    units_per_second = _UNITS_PER_SECOND.get(ours.type.name, 1)
+
+    def change(values: Doubles) -> Doubles:
+        return np.floor_divide(values, units_per_second) if kind is Kind.TIMESTAMP else values * seconds_per_unit
+
+    found = histogram_of(ours.quantiles, change, low=float(low) * seconds_per_unit, high=float(high) * seconds_per_unit)
+    return None if found is None else found.serialize()
 
 
 def _lengths(ours: OurStatistics) -> tuple[float | None, int | None]:

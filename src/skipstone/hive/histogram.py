@@ -6,13 +6,16 @@ distribution, it bounds nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import datasketches
 import numpy as np
 
 from skipstone.errors import FormatViolation
+from skipstone.hive.kll_bytes import Doubles, parse_doubles
+from skipstone.stats.quantiles import Quantiles
 
 WIDTH: Final = 200
 
@@ -65,6 +68,28 @@ def parse_histogram(data: bytes | None) -> Histogram | None:
         return Histogram(datasketches.kll_floats_sketch.deserialize(data))
     except (ValueError, RuntimeError, IndexError) as error:
         raise FormatViolation(f"Invalid histogram of {len(data)} bytes: {error}.") from None
+
+
+def histogram_of(
+    quantiles: Quantiles, change: Callable[[Doubles], Doubles], *, low: float, high: float
+) -> Histogram | None:
+    """The histogram of values whose quantiles are known, each changed to what Hive takes it for.
+
+    `low` and `high` are those of all values, which a sample may have missed. None where no value was seen, or the
+    samples are not one value in a power of two, which levels could not tell.
+    """
+    found: list[Histogram] = []
+    for stride, data in quantiles.parts:
+        if stride & (stride - 1):
+            return None
+        values = parse_doubles(data)
+        if values is not None:
+            values = values.raised(stride.bit_length() - 1).mapped(change)
+            values = replace(values, low=min(low, values.low), high=max(high, values.high))
+            found.append(Histogram(datasketches.kll_floats_sketch.deserialize(values.serialize_floats())))
+    if len(found) < 2:
+        return found[0] if found else None
+    return found[0].merge(found[1:])
 
 
 def merge_histograms(parts: Iterable[bytes | None]) -> bytes | None:

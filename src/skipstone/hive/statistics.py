@@ -26,6 +26,7 @@ _Number = TypeVar("_Number", int, float)
 LONG_MAX: Final = (1 << 63) - 1
 # What goes over the wire has no end to its digits; more than any database's numbers have is no statistic.
 DECIMAL_DIGITS_MAX: Final = 128
+EMPTY_VECTOR: Final = HyperLogLog.empty().serialize()
 _WHOLE: Final = re.compile(r"[-+]?[0-9]{1,40}")
 BOUNDED: Final = frozenset({Kind.LONG, Kind.DOUBLE, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
 COUNTED: Final = BOUNDED | {Kind.STRING}
@@ -49,6 +50,11 @@ class ColumnStatistics:
     num_falses: int | None = None
     bit_vector: bytes | None = None
     histogram: bytes | None = None
+
+    @property
+    def has_no_values(self) -> bool:
+        """Whether the bit vector proves that there is none but null."""
+        return self.bit_vector == EMPTY_VECTOR
 
     def checked(self) -> ColumnStatistics:
         """These statistics, if they make sense for the column's type; else InvalidInput."""
@@ -87,9 +93,9 @@ def merge_statistics(parts: Iterable[ColumnStatistics], *, is_complete: bool = T
     """One column's statistics over several partitions, or of old and new rows.
 
     Counts, lows, highs and the longest length are exact if the parts are; a count beyond 64 bits is the greatest that
-    they hold. The number of distinct values comes from the
-    bit vectors if all parts have one, else it is the largest of the parts; so is the average length, because Hive's
-    parts do not say how many rows they had. Histograms merge if all parts have one. Where parts are missing (not
+    they hold. The number of distinct values comes from the bit vectors if all parts have one, else it is the largest
+    of the parts; so is the average length, because Hive's parts do not say how many rows they had. Histograms merge if
+    all parts with values have one. Where parts are missing (not
     `is_complete`) lows and highs are not known.
     """
     known = list(parts)
@@ -109,7 +115,7 @@ def merge_statistics(parts: Iterable[ColumnStatistics], *, is_complete: bool = T
         num_trues=_total(part.num_trues for part in known),
         num_falses=_total(part.num_falses for part in known),
         bit_vector=vector.serialize() if vector is not None else None,
-        histogram=merge_histograms(part.histogram for part in known),
+        histogram=merge_histograms(part.histogram for part in known if not part.has_no_values),
     )
     return merged if is_complete else without_bounds(merged)
 
@@ -217,7 +223,7 @@ def all_null(column: str, type: str, num_nulls: int) -> ColumnStatistics:
     if kind is None:
         raise InvalidInput(f"Cannot describe column {column!r}: its type {type} has no statistics.")
     base = ColumnStatistics(column=column, type=type, kind=kind, num_nulls=num_nulls)
-    vector = HyperLogLog.empty().serialize() if kind in COUNTED else None
+    vector = EMPTY_VECTOR if kind in COUNTED else None
     filled = replace(base, bit_vector=vector, **_defaults(base, {}))  # type: ignore[arg-type]
     return replace(filled, num_distincts=1) if kind in COUNTED and num_nulls else filled
 

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from skipstone.catalog.database import Database
 from skipstone.hive.histogram import merge_histograms
 from skipstone.hive.ndv import merge_bit_vectors, parse_bit_vector
-from skipstone.hive.statistics import LONG_MAX, ColumnStatistics, merge_statistics, without_bounds
+from skipstone.hive.statistics import EMPTY_VECTOR, LONG_MAX, ColumnStatistics, merge_statistics, without_bounds
 from skipstone.hive.store.layout import ENGINE_DEFAULT, Tables
 from skipstone.hive.store.lookups import partition_ids, table_row
 from skipstone.hive.store.rows import statistics_in, value_columns
@@ -117,7 +117,7 @@ def _merged_there(connection: sa.Connection, which: _Which, columns: Sequence[st
         one = merge_statistics([statistics_in(_as_row(g), which.tables.layout) for g in groups[name]])
         has_all_vectors = sum(group["VECTORS"] for group in groups[name]) == counts[name]
         one = _completed(connection, which, one, has_vectors=has_all_vectors)
-        if sum(group["HISTOGRAMS"] for group in groups[name]) == counts[name]:
+        if any(group["HISTOGRAMS"] for group in groups[name]):
             one = replace(one, histogram=merge_histograms(_histograms(connection, which, name)))
         merged.append(one)
     return merged, counts
@@ -176,11 +176,13 @@ def _completed(
     return one
 
 
-def _histograms(connection: sa.Connection, which: _Which, column: str) -> Iterable[bytes]:
+def _histograms(connection: sa.Connection, which: _Which, column: str) -> Iterable[bytes | None]:
+    """The histograms of all partitions but those that have nothing to be counted."""
     # Two equal ones are of other rows all the same, so both count.
     rows = which.tables.partition_statistics
+    has_values = sa.or_(rows.c.BIT_VECTOR.is_(None), rows.c.BIT_VECTOR != EMPTY_VECTOR)
     for where in which.filters([column]):
-        yield from connection.scalars(sa.select(rows.c.HISTOGRAM).where(*where))
+        yield from connection.scalars(sa.select(rows.c.HISTOGRAM).where(*where, has_values))
 
 
 def _merged_here(connection: sa.Connection, which: _Which, columns: Sequence[str]) -> _Merged:

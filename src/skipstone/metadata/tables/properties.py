@@ -264,6 +264,7 @@ INDEX_SIDECAR_MIN_FILES: Final = integer("skipstone.index.sidecar-min-files", 1_
 # Statistics.
 STATS_PARTITION_ON_COMMIT: Final = boolean("skipstone.stats.partition-on-commit", False)
 STATS_AUTO_GATHER: Final = boolean("skipstone.stats.auto-gather", False)
+STATS_HIVE_HISTOGRAMS: Final = boolean("skipstone.stats.hive-histograms", False)
 STATS_PATH: Final = location("skipstone.stats.path")
 
 # Streams: the last batch of each query that the table holds.
