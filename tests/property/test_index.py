@@ -123,8 +123,8 @@ class Table:
                     table.create_branch(BRANCH)
                 table.append(detail, branch=BRANCH)
             case "rollback":
-                ancestors = [e.snapshot_id for e in table.metadata.snapshot_log]
-                table.rollback_to(ancestors[detail % len(ancestors)])
+                line = self._line()
+                table.rollback_to(line[detail % len(line)])
             case "rewrite manifests":
                 table.rewrite_manifests()
             case "overwrite":
@@ -152,6 +152,15 @@ class Table:
                 table.index.build(rebuild=detail)
             case "lose" | "damage":
                 self._spoil(name, detail)
+
+    def _line(self) -> list[int]:
+        """The current snapshot and its ancestors that are still there."""
+        found, known = [], self.table.metadata.snapshots_by_id
+        current = self.table.current_snapshot
+        while current is not None:
+            found.append(current.snapshot_id)
+            current = known.get(current.parent_snapshot_id)
+        return found
 
     def _partition(self, term: str) -> None:
         before = {f.field_id for f in self.table.spec.fields}
