@@ -115,4 +115,4 @@ def _capacity(k: int, width_min: int, num_levels: int) -> int:
 def _width(k: int, depth: int) -> int:
     if depth > 30:  # the library halves the way down, and rounds at each half
         return _width(_width(k, depth // 2), depth - depth // 2)
-    return ((k << (depth + 1)) // 3**depth + 1) >> 1
+    return int(((k << (depth + 1)) // 3**depth + 1) >> 1)
