@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from skipstone.analysis.analyze import AnalysisPlan, FinishedAnalysis, analysed_ids, finish_analysis, plan_analysis
 from skipstone.analysis.audit import AuditReport, finish_audit, plan_audit
+from skipstone.analysis.audit_deletes import audit_deletes
+from skipstone.analysis.audit_manifests import audit_manifest_list, audit_totals
 from skipstone.analysis.audit_own import audit_analysis, audit_index
 from skipstone.analysis.audit_statistics import audit_partition_statistics, audit_sketches
 from skipstone.analysis.collect import Wishes
@@ -201,6 +203,9 @@ class StatisticsVerbs:
             m.content == ManifestContent.DELETES for m in manifests_of(snapshot, self.metadata, self.storage)
         )
         others = [
+            *audit_manifest_list(self.metadata, self.storage, snapshot),
+            *audit_deletes(self.metadata, self.storage, snapshot, threads=threads),
+            *audit_totals(self.metadata, self.storage, snapshot),
             *audit_partition_statistics(self.metadata, self.storage, snapshot, work.analysis.plan.files, audited),
             *audit_sketches(self.metadata, self.storage, snapshot, audited, has_deletes=has_deletes),
             *audit_analysis(self.metadata, self.storage, snapshot, audited),
@@ -220,8 +225,10 @@ class StatisticsVerbs:
         if report.rebuild_index:
             TableIndex(metadata=self.metadata, storage=self.storage).tighten(snapshot_id=snapshot.snapshot_id)
         right = right_entries(report.findings, self.metadata)
-        if right:
-            self._apply(RepairEntries(right=right))
+        misdescribed = frozenset(f.manifest_path for f in report.findings if f.manifest_path is not None)
+        recounts = any(f.fact.startswith("total-") for f in report.findings)
+        if right or misdescribed or recounts:
+            self._apply(RepairEntries(right=right, misdescribed=misdescribed, recounts=recounts))
             # Bounds of partitions were made of those that were wrong, and are carried on from file to file.
             if self.metadata.partition_statistics:
                 self.compute_partition_statistics(incremental=False)

@@ -186,7 +186,10 @@ def test_every_golden_table_audits_clean_but_for_what_java_got_wrong() -> None:
             continue
         report = table.audit()
         wrong = {f.fact for f in report.findings}
-        assert wrong == set() or (golden.name == "stats_evolved" and all(w.startswith("partition") for w in wrong))
+        # Java counts no bytes of files that it takes in with whole manifests, so its total is too small from then on.
+        expected = {"total-files-size"} if golden.name in ("v2_migrated", "v2_name_mapping") else set()
+        is_evolved = golden.name == "stats_evolved" and all(w.startswith("partition") for w in wrong)
+        assert wrong == expected or is_evolved, golden.name
 
 
 def test_statistics_from_metadata_enclose_the_rows() -> None:

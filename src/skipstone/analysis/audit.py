@@ -49,7 +49,8 @@ NDV_STD_DEVS: Final = 4.0
 class Finding:
     """A stored fact that is wrong: where it is stored, about what, and what the data says.
 
-    `file_path` and `field_id` name the data file, and its column, that a manifest is wrong about.
+    `file_path` and `field_id` name the file, and its column, that a manifest is wrong about, `content_offset` the
+    deletion vector in it; `manifest_path` is the manifest that a manifest list is wrong about.
     """
 
     stored_in: str
@@ -59,6 +60,8 @@ class Finding:
     actual: Any
     file_path: str | None = None
     field_id: int | None = None
+    content_offset: int | None = None
+    manifest_path: str | None = None
 
     def __str__(self) -> str:
         return f"{self.stored_in}: {self.fact} of {self.about}: stored {self.stored!r}, actual {self.actual!r}"
@@ -238,14 +241,17 @@ def _bound(column: ColumnSummary, scalar: Any) -> Value:
 
 
 def outside(lower: Value, upper: Value, column: ColumnSummary) -> list[tuple[str, Any, Any]]:
-    """Bounds that do not enclose the values, in the order of bounds."""
+    """Bounds that do not enclose the values of a column, in the order of bounds."""
+    return outside_of(lower, upper, column.lower, column.upper)
+
+
+def outside_of(lower: Value, upper: Value, least: Value, most: Value) -> list[tuple[str, Any, Any]]:
+    """Bounds that do not enclose the least and the greatest value."""
     found: list[tuple[str, Any, Any]] = []
-    if lower is not None and column.lower is not None:
-        least = widest([lower, column.lower], is_upper=False)
-        if least != lower or str(least) != str(lower):
-            found.append(("lower_bound", lower, column.lower))
-    if upper is not None and column.upper is not None:
-        most = widest([upper, column.upper], is_upper=True)
-        if most != upper or str(most) != str(upper):
-            found.append(("upper_bound", upper, column.upper))
+    for name, bound, value, is_upper in (("lower_bound", lower, least, False), ("upper_bound", upper, most, True)):
+        if bound is None or value is None:
+            continue
+        outer = widest([bound, value], is_upper=is_upper)
+        if outer != bound or str(outer) != str(bound):  # -0.0 equals 0.0, but is not the same bound
+            found.append((name, bound, value))
     return found

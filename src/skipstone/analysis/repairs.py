@@ -18,6 +18,8 @@ from skipstone.write.metrics_modes import metrics_modes
 
 # Facts of an entry by column; those about columns of the file by field id, None for one that goes.
 EntryFacts = dict[str, Any]
+# A file by its path; a deletion vector by its offset as well, because several share a file.
+EntryKey = str | tuple[str, int]
 
 _COUNTS: Final = {"value_count": "value_counts", "null_count": "null_value_counts", "nan_count": "nan_value_counts"}
 _BOUNDS: Final = {"lower_bound": "lower_bounds", "upper_bound": "upper_bounds"}
@@ -26,19 +28,22 @@ _OF_FILE: Final = ("record_count", "file_size_in_bytes", "split_offsets")
 _OF_STRUCT: Final = "value_count - null_count"
 
 
-def right_entries(findings: Iterable[Finding], metadata: TableMetadata) -> dict[str, EntryFacts]:
-    """The facts to change, by data file."""
-    right: dict[str, EntryFacts] = {}
+def right_entries(findings: Iterable[Finding], metadata: TableMetadata) -> dict[EntryKey, EntryFacts]:
+    """The facts to change, by file."""
+    right: dict[EntryKey, EntryFacts] = {}
     for finding in findings:
         if finding.file_path is None:
             continue
-        facts = right.setdefault(finding.file_path, {})
+        key: EntryKey = finding.file_path
+        if finding.content_offset is not None:
+            key = (finding.file_path, finding.content_offset)
+        facts = right.setdefault(key, {})
         if finding.fact in _OF_FILE:
             facts[finding.fact] = finding.actual
         elif finding.field_id is not None:
             for name, value in _of_column(finding, metadata).items():
                 facts.setdefault(name, {})[finding.field_id] = value
-    return {path: facts for path, facts in right.items() if facts}
+    return {key: facts for key, facts in right.items() if facts}
 
 
 def _of_column(finding: Finding, metadata: TableMetadata) -> Mapping[str, Any]:

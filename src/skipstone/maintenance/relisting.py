@@ -18,7 +18,7 @@ from skipstone.commit.producer import Effect, Plan, SnapshotChange
 from skipstone.commit.removal import Remaining
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.tables.snapshot_ids import new_snapshot_id
-from skipstone.metadata.tables.snapshots import Operation
+from skipstone.metadata.tables.snapshots import Operation, Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 
 
@@ -31,6 +31,12 @@ class Relisting(SnapshotChange):
         self, before: Sequence[ManifestFile], metadata: TableMetadata, context: CommitContext, snapshot_id: int
     ) -> Sequence[ManifestFile]:
         """The manifests afterwards; those of `snapshot_id` are new, all others must be of `before`."""
+
+    def is_all_right(
+        self, parent: Snapshot, manifests: Sequence[ManifestFile], metadata: TableMetadata, context: CommitContext
+    ) -> bool:
+        """Whether a snapshot whose manifests stay the same needs no other in its stead."""
+        return True
 
     def plan(self, current: TableMetadata, context: CommitContext) -> Plan:
         return Plan()
@@ -46,7 +52,7 @@ class Relisting(SnapshotChange):
         snapshot_id = context.staging.once(("snapshot", self), lambda: new_snapshot_id(current.snapshots_by_id))
         before = manifests_of(context.storage, current, parent)
         after = self.relisted(before, current, context, snapshot_id)
-        if list(after) == list(before):
+        if list(after) == list(before) and self.is_all_right(parent, before, current, context):
             return current
         known = [m if m.added_snapshot_id == snapshot_id else counted(context.storage, current, m) for m in after]
         listed = tuple(m for m in known if not m.has_no_live_files)

@@ -216,6 +216,12 @@ class SummaryCollector:
         return built
 
 
+# The columns of live entries that totals are counted from; the plan's reader always wants the partition.
+TOTALLED: Final = (
+    "content", "partition", "record_count", "file_size_in_bytes", "content_offset", "content_size_in_bytes",
+)  # fmt: skip
+
+
 def totals_of(files: pa.Table) -> dict[str, str]:
     """The totals of a snapshot, counted from all of its live files."""
     counts = _Counts()
