@@ -25,7 +25,7 @@ from skipstone.spark.filters import Untranslatable, to_spark_filter
 from skipstone.spark.optimizer_statistics import Published, fresh_statistics, is_wanted, published
 from skipstone.spark.paths import hadoop_uris
 from skipstone.spark.scan_names import name_owners
-from skipstone.spark.treatments import Treatment, natively_readable, treatments
+from skipstone.spark.treatments import Treatment, natively_readable, treatments, without_filter
 
 
 def native_frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> tuple[list[DataFrame], Any]:
@@ -34,19 +34,25 @@ def native_frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> tuple[list
     known = all(f.id <= FIELD_ID_MAX or f.id in file_facts.SUPPLIED for f in scan.wanted.fields)
     if not known or not all(is_native(f) for f in fields):
         return [], np.arange(len(plan))
-    needed = _merged([*fields, *_filter_fields(plan)])
+    filter_fields = _filter_fields(plan)
+    needed = _merged([*fields, *filter_fields])
     left = ~natively_readable(spark, plan, scan.storage, list(needed.values()))
     is_told = is_wanted(spark)
     analysed = fresh_statistics(plan, scan) if is_told else None
     frames = []
-    for treatment in treatments(plan, ~left):
+    waiting = treatments(plan, ~left, filter_is_read={f.id for f in filter_fields} <= {f.id for f in fields})
+    while waiting:
+        treatment = waiting.pop(0)
         part = plan.taking(treatment.rows)
         try:
             native = _Native(spark, scan, part, treatment)
             told = published(scan, part, native.columns, analysed) if is_told else None
             frames.append(native.frame(told))
         except Untranslatable:
-            left[treatment.rows] = True
+            sure = without_filter(plan, treatment)
+            left[np.setdiff1d(treatment.rows, sure.rows) if treatment.filtered else treatment.rows] = True
+            if treatment.filtered and len(sure.rows):
+                waiting.append(sure)
     return frames, np.flatnonzero(left)
 
 

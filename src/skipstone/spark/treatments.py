@@ -6,7 +6,7 @@ leaves are settled by the file's footer; what is left goes through our own reade
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,14 +43,19 @@ class Treatment:
     by_equality: bool = False
 
 
-def treatments(plan: ScanPlan, native: Mask) -> list[Treatment]:
-    """The files for Spark's reader: without and with a filter, with deleted positions, with deleted values."""
-    is_sure = plan.files.column("verdict").to_numpy() == Verdict.EVERY_ROW_MATCHES
+def treatments(plan: ScanPlan, native: Mask, *, filter_is_read: bool) -> list[Treatment]:
+    """The files for Spark's reader: without and with a filter, with deleted positions, with deleted values.
+
+    Where the columns of the filter are read anyway, files that need it not share the frame of those that do: a filter
+    costs less than what a union of frames keeps Spark from compiling into one.
+    """
+    is_sure = _is_sure(plan)
     positions, values = _has_deletes(plan)
     clean = native & ~positions & ~values
+    apart = clean & is_sure if not filter_is_read or not (clean & ~is_sure).any() else np.zeros(len(plan), bool)
     found = [
-        Treatment(rows=np.flatnonzero(clean & is_sure), filtered=False),
-        Treatment(rows=np.flatnonzero(clean & ~is_sure), filtered=True),
+        Treatment(rows=np.flatnonzero(apart), filtered=False),
+        Treatment(rows=np.flatnonzero(clean & ~apart), filtered=True),
     ]
     for rows, has_values in ((native & positions & ~values, False), (native & values, True)):
         found.append(
@@ -62,6 +67,16 @@ def treatments(plan: ScanPlan, native: Mask) -> list[Treatment]:
             )
         )
     return [t for t in found if len(t.rows)]
+
+
+def without_filter(plan: ScanPlan, treatment: Treatment) -> Treatment:
+    """Those files of a treatment that need no filter."""
+    return replace(treatment, rows=treatment.rows[_is_sure(plan)[treatment.rows]], filtered=False)
+
+
+def _is_sure(plan: ScanPlan) -> Mask:
+    sure: Mask = plan.files.column("verdict").to_numpy() == Verdict.EVERY_ROW_MATCHES
+    return sure
 
 
 def _has_deletes(plan: ScanPlan) -> tuple[Mask, Mask]:
