@@ -18,13 +18,14 @@ RECORD: Final = ".analysis.json"
 
 def stats_directory(metadata: TableMetadata) -> str:
     """The directory of a table's analyses; a hidden one, which catalogs of directories pass over."""
-    told = property_value(metadata.properties, STATS_PATH)
-    if told is not None:
-        return told.rstrip("/")
     parent, _, name = metadata.location.rstrip("/").rpartition("/")
     # Another table may take the location after this one is dropped.
     whose = str(metadata.table_uuid or metadata.location)
     own = f"{name}-{blake2b(whose.encode(), digest_size=8).hexdigest()}"
+    told = property_value(metadata.properties, STATS_PATH)
+    if told is not None:
+        # Other tables may be told the same one, and other things may lie in it.
+        return join(told.rstrip("/"), own)
     if not parent or parent.endswith((":", "/")):
         return join(metadata.location, join(HIDDEN, own))  # the root of a bucket has no neighbourhood
     return join(join(parent, HIDDEN), own)

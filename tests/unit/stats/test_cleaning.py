@@ -65,3 +65,18 @@ def test_a_purged_table_leaves_no_analysis(tmp_path: Path) -> None:
     lake, table, _ = analysed_twice(tmp_path)
     lake.drop_table("shop.orders", purge=True)
     assert stored(table) == set()
+
+
+def test_a_purge_leaves_other_things_in_a_directory_that_a_table_was_told(tmp_path: Path) -> None:
+    lake, table, _ = analysed_twice(tmp_path)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "letters.txt").write_text("mine")
+    table.set_properties({"skipstone.stats.path": str(shared)})
+    table.analyze()
+    other = lake.create_table("shop.others", ROWS.schema, properties={"skipstone.stats.path": str(shared)})
+    other.append(ROWS)
+    other.analyze()
+    lake.drop_table("shop.orders", purge=True)
+    assert (shared / "letters.txt").exists() and stored(table) == set()
+    assert other.analyze().files_read == 0
