@@ -8,6 +8,7 @@ table.estimate("zip_code = '10001'").rows
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from skipstone.analysis.analyze import AnalysisPlan, FinishedAnalysis, analysed_ids, finish_analysis, plan_analysis
@@ -21,7 +22,7 @@ from skipstone.analysis.estimate import Estimate, estimate
 from skipstone.analysis.gather import GatherStatistics
 from skipstone.analysis.partition_files import find_partition_statistics, store_partition_statistics
 from skipstone.analysis.publish import WritePartitionStatistics, partition_statistics_of
-from skipstone.analysis.repairs import right_entries
+from skipstone.analysis.repairs import beyond_repair, right_entries
 from skipstone.analysis.table_statistics import statistics_by_partition, table_statistics
 from skipstone.commit import Change, Transaction, UpdateStatistics
 from skipstone.commit.retry import now_ms
@@ -187,11 +188,11 @@ class StatisticsVerbs:
     def audit(
         self, *, snapshot_id: int | None = None, repair: bool = False, threads: int | None = None, spark: Any = None
     ) -> AuditReport:
-        """Read every data file of a snapshot and hold all stored statistics against it.
+        """Read every file of a snapshot and hold all that is stored about it against it.
 
-        With `repair`, registered statistics files that are wrong are computed anew, and entries of data files whose
-        metrics are wrong are listed again with right ones, by a snapshot that changes no row. With a Spark session, its
-        tasks read the files.
+        With `repair`, registered statistics files that are wrong are computed anew, and files and manifests that
+        something wrong is told about are listed again, by a snapshot that changes no row. The report's `beyond_repair`
+        is what stays wrong, and why. With a Spark session, its tasks read the data files.
         """
         snapshot = self._snapshot(snapshot_id)
         work = plan_audit(self.metadata, self.storage, snapshot)
@@ -212,6 +213,7 @@ class StatisticsVerbs:
             *audit_index(self.metadata, self.storage, snapshot),
         ]
         report = finish_audit(work, audited, others)
+        report = replace(report, beyond_repair=beyond_repair(report.findings, self.metadata, snapshot))
         if repair and not report.is_clean:
             self._repair(report, snapshot, spark)
         return report

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
+from skipstone.analysis.audit_partitions import wrong_partition
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.file_analysis import FileAnalysis, analysed_leaves
 from skipstone.errors import SkipstoneError
@@ -43,6 +44,7 @@ pq: Any = pyarrow.parquet
 
 # Sketches of a snapshot are computed by the same rows, but at other times; so many standard deviations are allowed.
 NDV_STD_DEVS: Final = 4.0
+PARTITION_VALUE: Final = "partition value"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,7 @@ class Finding:
     field_id: int | None = None
     content_offset: int | None = None
     manifest_path: str | None = None
+    is_about_deletes: bool = False
 
     def __str__(self) -> str:
         return f"{self.stored_in}: {self.fact} of {self.about}: stored {self.stored!r}, actual {self.actual!r}"
@@ -84,10 +87,15 @@ class FileAudit:
             summary = self.analysis.analyse(row)
             size = self.analysis.storage.size(path)
             offsets = self._split_offsets(row, path)
+            misplaced = wrong_partition(self.analysis.plan, row, self.analysis.storage)
         except (SkipstoneError, OSError) as error:
             unread = Finding(stored_in=stored_in, about=path, fact="file", stored="readable", actual=str(error))
             return AuditedFile(row=row, path=path, summary=None, findings=(unread,))
         findings = [*self._of_file(row, path, stored_in, summary, size)]
+        for wrong in misplaced:
+            place: Any = {"stored_in": stored_in, "about": f"partition field {wrong.name!r} of {path}"}
+            actual = wrong.actual[0] if len(wrong.actual) == 1 else wrong.actual
+            findings.append(Finding(fact=PARTITION_VALUE, stored=wrong.stored, actual=actual, file_path=path, **place))
         stored = self.analysis.plan.files.column("split_offsets")[row].as_py()
         if offsets is not None and not _are_row_groups(stored, offsets):
             about: Any = {"stored_in": stored_in, "about": path, "file_path": path}
@@ -153,7 +161,10 @@ class AuditedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
-    """What was looked at, and all that is wrong. `metrics` are right values for files whose entries are wrong."""
+    """What was looked at, and all that is wrong. `metrics` are right values for files whose entries are wrong.
+
+    `beyond_repair` are findings that a repair leaves as they are, each with the reason.
+    """
 
     snapshot_id: int
     files: int
@@ -163,6 +174,7 @@ class AuditReport:
     recompute_partition_statistics: bool = False
     recompute_table_statistics: bool = False
     rebuild_index: bool = False
+    beyond_repair: tuple[tuple[Finding, str], ...] = ()
 
     @property
     def is_clean(self) -> bool:

@@ -51,7 +51,7 @@ def _of_file(entry: dict[str, Any], stored_in: str, storage: Storage) -> list[Fi
         return [Finding(stored_in=stored_in, about=about, fact="file", stored="readable", actual=str(error))]
     where: Any = {"stored_in": stored_in, "about": about, "file_path": path, "content_offset": offset}
     return [
-        Finding(fact=fact, stored=entry[fact], actual=value, **where)
+        Finding(fact=fact, stored=entry[fact], actual=value, is_about_deletes=True, **where)
         for fact, value in actual.items()
         if entry[fact] != value
     ]

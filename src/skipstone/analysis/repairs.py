@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from skipstone.analysis.audit import Finding
+from skipstone.analysis.audit import PARTITION_VALUE, Finding
 from skipstone.analysis.file_analysis import analysed_leaves
 from skipstone.metadata.manifests.manifest import METRIC_COLUMNS
+from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.write.metrics import bound_bytes
 from skipstone.write.metrics_modes import metrics_modes
@@ -26,6 +27,7 @@ _BOUNDS: Final = {"lower_bound": "lower_bounds", "upper_bound": "upper_bounds"}
 _OF_FILE: Final = ("record_count", "file_size_in_bytes", "split_offsets")
 # The two differ by what writers count, not by what is there; without one of them nothing can be concluded.
 _OF_STRUCT: Final = "value_count - null_count"
+_ROW_IDS_VERSION: Final = 3
 
 
 def right_entries(findings: Iterable[Finding], metadata: TableMetadata) -> dict[EntryKey, EntryFacts]:
@@ -44,6 +46,30 @@ def right_entries(findings: Iterable[Finding], metadata: TableMetadata) -> dict[
             for name, value in _of_column(finding, metadata).items():
                 facts.setdefault(name, {})[finding.field_id] = value
     return {key: facts for key, facts in right.items() if facts}
+
+
+def beyond_repair(
+    findings: Iterable[Finding], metadata: TableMetadata, snapshot: Snapshot
+) -> tuple[tuple[Finding, str], ...]:
+    """The findings that nothing but other files, or nothing at all, can put right, each with the reason."""
+    reasons = ((finding, _reason(finding, metadata, snapshot)) for finding in findings)
+    return tuple((finding, reason) for finding, reason in reasons if reason is not None)
+
+
+def _reason(finding: Finding, metadata: TableMetadata, snapshot: Snapshot) -> str | None:
+    if finding.fact == "file":
+        return "the file cannot be read. Restore it, or remove it from the table."
+    if finding.fact == PARTITION_VALUE:
+        return (
+            "rows lie in a file of another partition. Write them again: read the file's rows, delete and append them."
+        )
+    is_past = snapshot.snapshot_id != metadata.current_snapshot_id
+    if is_past and (finding.fact.startswith("total-") or finding.manifest_path is not None):
+        return "a snapshot never changes. What is still wrong in the current one is repaired there."
+    has_row_ids = metadata.format_version >= _ROW_IDS_VERSION and not finding.is_about_deletes
+    if finding.fact == "record_count" and has_row_ids and finding.actual > finding.stored:
+        return "a greater count would reach into the row ids of other files. Write the rows again."
+    return None
 
 
 def _of_column(finding: Finding, metadata: TableMetadata) -> Mapping[str, Any]:

@@ -37,6 +37,8 @@ def audit(
                    f"{len(report.findings)} wrong.")  # fmt: skip
         if report.is_clean:
             return
+        for finding, reason in report.beyond_repair if repair else ():
+            typer.echo(f"Cannot repair {finding.fact} of {finding.about}: {reason}")
         left = opened.audit(spark=session).findings if repair else report.findings
         if repair:
             typer.echo(f"Repaired; {len(left)} wrong facts are left." if left else "Repaired.")

@@ -56,3 +56,14 @@ def test_an_audit_fails_while_something_is_wrong_and_repairs_on_request(tmp_path
     repaired = run("audit", *where, "--repair")
     assert repaired.exit_code == 0 and "Repaired." in repaired.output
     assert run("audit", *where).exit_code == 0
+
+
+def test_a_repair_says_what_it_cannot_put_right(tmp_path: Path) -> None:
+    table, where = make_table(tmp_path)
+    ours, theirs = (write_rows(ROWS.slice(i, 1), metadata=table.metadata, storage=table.storage) for i in (0, 1))
+    place = ours.schema.get_field_index("partition")
+    table.add_files(ours.set_column(place, ours.schema.field(place), theirs.column("partition")))
+    path = ours.column("file_path")[0].as_py()
+    repaired = run("audit", *where, "--repair")
+    assert repaired.exit_code == 1
+    assert f"Cannot repair partition value of partition field 'state' of {path}: rows lie" in repaired.output
