@@ -15,7 +15,7 @@ import pytest
 from tests.support.hive import TYPES, by_name, every_type, statistics_of
 
 import skipstone
-from skipstone.errors import AlreadyExists, CommitRejected, NotFound
+from skipstone.errors import AlreadyExists, CommitRejected, InvalidInput, NotFound
 from skipstone.hive.accurate import accurate_columns
 from skipstone.hive.catalog import HiveCatalog, open_hive_catalog
 from skipstone.hive.client import HiveClient
@@ -391,3 +391,60 @@ def test_of_two_writers_to_a_real_metastore_one_is_first(
     catalog.drop_namespace((name,))
     assert not catalog.namespace_exists((name,))
     catalog.close()
+
+
+ODD_COLUMNS = (
+    "id", "Upper", "with space", "O'Brien", 'say "x"', "back`tick", "Größe", "日本語", "\U0001f600", "a/b=c%d",
+    "x'); DROP TABLE TBLS; --", "select", "a.b",
+)  # fmt: skip
+ODD_TEXT = "'; DROP TABLE TBLS; -- \" ` ü 日本語 \U0001f600"
+
+
+def test_odd_names_go_through_a_real_metastore_as_far_as_it_takes_them(metastore: Metastore, tmp_path: Path) -> None:
+    lake = open_hive_catalog(metastore.uri, warehouse=str(tmp_path / "lake"))
+    # It writes names in small letters, and finds them in any.
+    lake.create_namespace("Odd", {"comment": ODD_TEXT})
+    lake.update_namespace_properties("odd", {ODD_TEXT: ODD_TEXT})
+    assert lake.namespace_properties("ODD").items() >= {ODD_TEXT: ODD_TEXT, "comment": ODD_TEXT}.items()
+    table = lake.create_table("Odd.Select", [(name, "long") for name in ODD_COLUMNS], properties={"k": ODD_TEXT})
+    row = {name: number for number, name in enumerate(ODD_COLUMNS)}
+    table.append([row])
+    assert lake.list_tables("odd") == ["odd.select"]
+    assert lake.load_table("odd.select").scan().to_arrow().to_pylist() == [row]
+    with pytest.raises(AlreadyExists):
+        lake.create_table("odd.select", [("id", "long")])
+    # Statistics go by the names that it has, and are those of our columns.
+    table.analyze()
+    with HiveClient(metastore.uri) as client:
+        assert set(publish_table(client, table, "odd", "select")) == set(ODD_COLUMNS)
+        imported = {one.statistics.column: one for one in import_statistics(client, "odd", "select")}
+        entry = client.call("get_table", dbname="odd", tbl_name="select")
+    assert {name: one.statistics.low for name, one in imported.items()} == {k.lower(): v for k, v in row.items()}
+    assert all(one.is_accurate for one in imported.values())
+    assert accurate_columns(entry.parameters) == {name.lower() for name in ODD_COLUMNS}
+    assert entry.parameters["k"] == ODD_TEXT
+    # What it has no room for is in the table's metadata alone.
+    table = lake.load_table("odd.select")
+    with table.update_schema() as update:
+        update.add_column("long", "int", doc="ü" * 300)
+    table.set_properties({"x" * 257: "1", "y": "ü" * 40_000})
+    again = lake.load_table("odd.select")
+    assert again.metadata.current_schema.field("long").doc == "ü" * 300
+    assert (again.properties["x" * 257], again.properties["y"]) == ("1", "ü" * 40_000)
+    # What it cannot take is refused, and leaves nothing behind.
+    with pytest.raises(InvalidInput, match="'id' and 'ID'"), again.update_schema() as update:
+        update.add_column("ID", "int")
+    for name in ("O'Brien", "Größe", "x; DROP TABLE TBLS", "日本語", "\U0001f600", "back`tick", "with space"):
+        with pytest.raises(InvalidInput, match=r"Cannot create namespace .* It takes letters"):
+            lake.create_namespace((name,))
+        with pytest.raises(InvalidInput, match=r"Cannot create table .* It takes letters"):
+            lake.create_table(("odd", name), [("id", "long")])
+        with pytest.raises(InvalidInput, match=r"Cannot rename table .* It takes letters"):
+            lake.rename_table("odd.select", ("odd", name))
+        assert not lake.table_exists(("odd", name))
+    assert lake.list_tables("odd") == ["odd.select"]
+    assert not list((tmp_path / "lake").rglob("O'Brien/**/*.json"))
+    lake.rename_table("odd.select", "odd.From")
+    assert lake.load_table("odd.from").scan().to_arrow().num_rows == 1
+    lake.drop_table("odd.FROM")
+    lake.drop_namespace("odd")

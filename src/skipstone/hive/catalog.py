@@ -36,6 +36,7 @@ from skipstone.hive.errors import MetastoreError
 from skipstone.hive.iceberg_tables import (
     METADATA_LOCATION,
     PREVIOUS_METADATA_LOCATION,
+    check_columns,
     is_iceberg,
     new_table,
     updated_table,
@@ -98,6 +99,8 @@ class HiveCatalog:
             self._client.call("create_database", database=database)
         except AlreadyExists:
             raise AlreadyExists(f"Cannot create namespace {name}: there is one of this name.") from None
+        except InvalidInput as error:
+            raise _refused(f"create namespace {name!r}", error) from None
 
     def drop_namespace(self, namespace: Namespace) -> None:
         self._database(namespace)
@@ -177,6 +180,7 @@ class HiveCatalog:
                 raise _name_taken("create", table)
         else:
             check_same_table(base.metadata, metadata, table=table)
+        check_columns(metadata.current_schema, table=table)
         location, is_gzip = next_metadata_location(base.metadata_location if base else None, metadata)
         self._store.store(location, metadata, is_gzip=is_gzip)
         try:
@@ -206,7 +210,10 @@ class HiveCatalog:
             raise _name_taken(f"rename {display(old)} to", display(new))
         table.dbName, table.tableName = new[0], new[1]
         with self._locked(old):
-            self._client.call("alter_table", dbname=old[0], tbl_name=old[1], new_tbl=table)
+            try:
+                self._client.call("alter_table", dbname=old[0], tbl_name=old[1], new_tbl=table)
+            except InvalidInput as error:
+                raise _refused(f"rename table {display(old)} to {display(new)}", error) from None
 
     def drop(self, identifier: Identifier) -> None:
         _check(identifier)
@@ -222,6 +229,8 @@ class HiveCatalog:
             self._client.call("create_table", tbl=table)
         except AlreadyExists:
             raise _name_taken(verb, display(identifier)) from None
+        except InvalidInput as error:
+            raise _refused(f"{verb} table {display(identifier)}", error) from None
         except (ConnectionError, MetastoreError) as error:
             self._settle_unknown(identifier, location, error)
 
@@ -396,6 +405,10 @@ def _user() -> str:
 
 def _rejected(identifier: Identifier, problem: str) -> CommitRejected:
     return CommitRejected(f"Cannot commit to {display(identifier)}: {problem}. Nothing was published. Retry is safe.")
+
+
+def _refused(what: str, error: InvalidInput) -> InvalidInput:
+    return InvalidInput(f"Cannot {what}: the metastore says: {error}. It takes letters, digits and underscores.")
 
 
 def _name_taken(verb: str, table: str) -> AlreadyExists:

@@ -7,11 +7,13 @@ import time
 from typing import Any, Final
 
 from skipstone.catalog.identifiers import Identifier
+from skipstone.errors import InvalidInput
 from skipstone.hive.objects import EXTERNAL_TABLE
 from skipstone.hive.thrift import Struct, api
 from skipstone.hive.types import hive_type
 from skipstone.metadata.partitions.partition_json import spec_to_json
 from skipstone.metadata.partitions.sorting import sort_order_to_json
+from skipstone.metadata.schema import Schema
 from skipstone.metadata.schemas.schema_json import schema_to_json
 from skipstone.metadata.tables.table_metadata import TableMetadata
 
@@ -25,6 +27,8 @@ _SERDE: Final = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
 _SECONDS_MAX: Final = 2**31 - 1
 # What the oldest of metastores can hold.
 _PARAMETER_LENGTH_MAX: Final = 4000
+_KEY_LENGTH_MAX: Final = 256
+_COMMENT_LENGTH_MAX: Final = 256
 _EXPOSED: Final = (
     "current-schema", "current-snapshot-id", "current-snapshot-timestamp-ms", "current-snapshot-summary",
     "default-partition-spec", "default-sort-order",
@@ -35,6 +39,18 @@ _COUNTS: Final = {"total-data-files": "numFiles", "total-records": "numRows", "t
 def is_iceberg(table: Struct) -> bool:
     """Whether an entry is an Iceberg table's."""
     return str((table.parameters or {}).get(TABLE_TYPE, "")).upper() == _ICEBERG
+
+
+def check_columns(schema: Schema, *, table: str) -> None:
+    """A metastore writes the names of columns in small letters, and has no place for two of one name."""
+    seen: dict[str, str] = {}
+    for field in schema.fields:
+        other = seen.setdefault(field.name.lower(), field.name)
+        if other is not field.name:
+            raise InvalidInput(
+                f"Cannot keep {table} in a metastore: expected columns that differ in more than the case of letters, "
+                f"got {other!r} and {field.name!r}. Rename one of them."
+            )
 
 
 def new_table(identifier: Identifier, location: str, metadata: TableMetadata) -> Struct:
@@ -61,12 +77,17 @@ def updated_table(table: Struct, location: str, metadata: TableMetadata, base: T
     """
     gone = {*(base.properties if base is not None else ()), *_COUNTS.values(), *_EXPOSED}
     parameters = {key: value for key, value in (table.parameters or {}).items() if key not in gone}
-    parameters |= {key: value for key, value in metadata.properties.items() if key != "owner"}
+    parameters |= {key: value for key, value in metadata.properties.items() if key != "owner" and _fits(key, value)}
     parameters |= _facts(metadata)
     parameters[METADATA_LOCATION] = location
     table.parameters = parameters
     table.sd = _storage(metadata)
     return table
+
+
+def _fits(key: str, value: str) -> bool:
+    """Whether a property can be shown; the metadata has it in any case."""
+    return len(key) <= _KEY_LENGTH_MAX and len(value) <= _PARAMETER_LENGTH_MAX
 
 
 def _facts(metadata: TableMetadata) -> dict[str, str]:
@@ -98,7 +119,11 @@ def _json(value: Any) -> str:
 
 def _storage(metadata: TableMetadata) -> Struct:
     columns = [
-        api.FieldSchema(name=field.name, type=hive_type(field.type, has_zones=False), comment=field.doc)
+        api.FieldSchema(
+            name=field.name,
+            type=hive_type(field.type, has_zones=False),
+            comment=None if field.doc is None else field.doc[:_COMMENT_LENGTH_MAX],
+        )
         for field in metadata.current_schema.fields
     ]
     storage: Struct = api.StorageDescriptor(
