@@ -21,6 +21,7 @@ from skipstone.hive.client import HiveClient
 from skipstone.hive.service import HiveServer, HiveService, ServerSettings
 from skipstone.hive.store import HiveStore
 from skipstone.hive.thrift import api
+from skipstone.lake import Lake
 from skipstone.storage import LocalStorage
 from skipstone.storage.faulty import FaultyStorage
 
@@ -219,3 +220,26 @@ def test_a_lock_that_another_holds_is_waited_for_and_then_refused(
         catalog.publish(("db", "t"), first, contract.changed(first.metadata, a="1"))
     assert catalog.publish(("db", "t"), first, contract.changed(first.metadata, a="1")).metadata.properties["a"] == "1"
     other.close()
+
+
+def test_columns_that_differ_in_case_alone_are_refused_before_anything_is_stored(
+    catalog: HiveCatalog, tmp_path: Path
+) -> None:
+    lake = Lake(catalog)
+    with pytest.raises(InvalidInput, match=r"Cannot keep db\.t in a metastore: .* got 'a' and 'A'"):
+        lake.create_table("db.t", [("a", "int"), ("A", "int")])
+    assert not lake.table_exists("db.t")
+    made = lake.create_table("db.t", [("a", "int")])
+    with pytest.raises(InvalidInput, match="Rename one of them"), made.update_schema() as update:
+        update.add_column("A", "int")
+    assert lake.load_table("db.t").metadata == made.metadata
+
+
+def test_what_an_entry_has_no_room_for_is_in_the_metadata(catalog: HiveCatalog) -> None:
+    table = Lake(catalog).create_table("db.t", [("a", "int")], properties={"k" * 257: "v", "long": "v" * 4001})
+    with table.update_schema() as update:
+        update.add_column("b", "int", doc="x" * 257)
+    entry = catalog._client.call("get_table", dbname="db", tbl_name="t")
+    assert not {"k" * 257, "long"} & entry.parameters.keys()
+    assert [column.comment for column in entry.sd.cols] == [None, "x" * 256]
+    assert Lake(catalog).load_table("db.t").properties.items() >= {"k" * 257: "v", "long": "v" * 4001}.items()

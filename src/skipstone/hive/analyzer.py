@@ -79,8 +79,16 @@ class LakeAnalyzer:
     def _publish(self, ours: Table, table: HiveTable) -> None:
         known = known_columns(ours)
         columns = [c.name for c in table.columns if c.name in known]
-        if columns and not accurate_columns(table.parameters).issuperset(columns):
+        is_there = accurate_columns(table.parameters).issuperset(columns) and not self._lacks_histograms(ours, table)
+        if columns and not is_there:
             self._put_columns(ours, table, columns, partition_naming(ours.metadata), is_whole=True)
+
+    def _lacks_histograms(self, ours: Table, table: HiveTable) -> bool:
+        """Whether histograms were asked for after the statistics had been stored."""
+        if not (_has_histograms(ours) and self._store.layout.has_typed_bounds):
+            return False
+        stored = self._store.table_statistics(table.database, table.name)
+        return any(one.low is not None and one.histogram is None for one in stored)
 
     def _load(self, table: HiveTable) -> Table:
         try:

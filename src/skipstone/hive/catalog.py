@@ -198,6 +198,7 @@ class HiveCatalog:
         _check(identifier)
         self._database(identifier[:-1])
         loaded = self._loaded(identifier, metadata_location)
+        check_columns(loaded.metadata.current_schema, table=display(identifier))
         self._create(identifier, metadata_location, loaded.metadata, verb="register")
         return loaded
 

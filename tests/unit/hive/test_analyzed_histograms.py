@@ -142,3 +142,15 @@ def test_without_the_property_none_is_stored_and_with_it_the_next_analysis_store
         session.run("ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS")
         assert (store.table_statistics("db", "t")[0].histogram is not None) is has_histogram
     store.close()
+
+
+def test_histograms_that_are_asked_for_later_are_published_without_reading_rows(lake: Lake) -> None:
+    store = HiveStore("sqlite://", layout=Layout.HIVE_4_1)
+    table = lake.create_table("db.t", [("i", "int")])
+    table.append([{"i": value} for value in range(10)])
+    analyzer = LakeAnalyzer(lake, store)
+    HiveSession(store, database="db", analyzer=analyzer).run("ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS")
+    table.set_properties(HISTOGRAMS)
+    analyzer.publish()
+    check(parse_histogram(store.table_statistics("db", "t")[0].histogram), np.arange(10))  # type: ignore[arg-type]
+    store.close()
