@@ -113,3 +113,18 @@ def test_appends_between_snapshots_are_a_scan(tmp_path: Path, spark: Any) -> Non
 def test_a_table_without_snapshots_has_no_changes_to_tell(tmp_path: Path, spark: Any) -> None:
     with pytest.raises(NotFound, match="no snapshot yet"):
         made(tmp_path, 2, "copy-on-write").changes(spark=spark)
+
+
+@pytest.mark.parametrize(("version", "mode"), [(2, "copy-on-write"), (3, "merge-on-read")])
+@pytest.mark.parametrize("name", ["a.b", "we`ird"])
+def test_columns_with_odd_names_are_told(tmp_path: Path, spark: Any, name: str, version: int, mode: str) -> None:
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "lake"))
+    table = lake.create_table(
+        "db.t", [(name, "long"), ("s", "string")], format_version=version, properties={"write.update.mode": mode}
+    )
+    table.append([{name: i, "s": "a"} for i in range(3)])
+    before = table.current_snapshot.snapshot_id
+    table.update("s = 'a'", {"s": "b"})
+    told = table.changes(after=before, identifier=[name], filter=skipstone.col(name) == 1, spark=spark)
+    assert told.columns[:2] == [name, "s"]
+    assert sorted(tuple(r)[:3] for r in told.collect()) == [(1, "a", "UPDATE_BEFORE"), (1, "b", "UPDATE_AFTER")]

@@ -211,3 +211,38 @@ def test_names_that_differ_in_case_only_are_read_in_any_session(catalog: Any, sp
     table.append(strict.sql("SELECT 1 AS a, 'b' AS A, named_struct('x', 1, 'X', 'y') AS st"))
     for session in (strict, spark):
         assert [tuple(r) for r in table.scan("st.X = 'y'").to_spark(session).collect()] == [(1, "b", (1, "y"))]
+
+
+@pytest.mark.parametrize("name", ["a.b", "we`ird", "count"])
+@pytest.mark.parametrize("mode", ["merge", "equality-delete"])
+def test_rows_are_upserted_by_keys_with_odd_names(catalog: Any, spark: Any, name: str, mode: str) -> None:
+    table = catalog.create_table(
+        "d.t", [("id", "long"), (name, "string")], format_version=2, properties={"write.upsert.mode": mode}
+    )
+    struct = T.StructType([T.StructField("id", T.LongType()), T.StructField(name, T.StringType())])
+
+    def frame(*rows: tuple[int, str]) -> Any:
+        return spark.createDataFrame(list(rows), struct)
+
+    table.append(frame((1, "a"), (2, "b")))
+    table.upsert(frame((3, "b"), (4, "c"), (5, "c")), on=[name], order_by="id")
+    expected = [(1, "a"), (3, "b"), (5, "c")]
+    assert sorted(tuple(r.values()) for r in table.scan().to_arrow().to_pylist()) == expected
+    assert sorted(tuple(r) for r in table.scan().to_spark(spark).collect()) == expected
+    if mode == "equality-delete":
+        with pytest.raises(InvalidInput, match=r"got 2 rows with .* = 'c'"):
+            table.upsert(frame((6, "c"), (7, "c")), on=[name])
+
+
+def test_moments_and_values_of_functions_are_keys_as_their_session_has_them(catalog: Any, spark: Any) -> None:
+    session = session_with(spark, {"spark.sql.session.timeZone": "America/New_York"})
+    hour = F.pandas_udf(lambda moments: moments.dt.hour.astype("int32"), "int")
+    table = catalog.create_table(
+        "d.t", [("id", "long"), ("tz", "timestamptz"), ("h", "int")], format_version=2,
+        properties={"write.upsert.mode": "equality-delete"},
+    )  # fmt: skip
+    for number in (1, 2):
+        moment = session.sql(f"SELECT {number}L AS id, TIMESTAMP_LTZ'2020-01-01 00:00:00Z' AS tz")
+        table.upsert(moment.withColumn("h", hour("tz")), on=["tz", "h"])
+    assert [(r["id"], r["h"]) for r in table.scan().to_arrow().to_pylist()] == [(2, 19)]
+    assert [(r.id, r.h) for r in table.scan().to_spark(session).collect()] == [(2, 19)]

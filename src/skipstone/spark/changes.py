@@ -32,6 +32,7 @@ from skipstone.plan import ScanPlan, plan_scan
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.scan import Scan
 from skipstone.spark.scan import read_scan
+from skipstone.spark.scan_names import quoted
 from skipstone.spark.types import to_spark_struct
 
 pa: Any = pyarrow
@@ -137,7 +138,7 @@ def _of_snapshot(spark: Any, scan: Scan, snapshot: Snapshot, ordinal: int, keep_
     for kind, frame in ((DELETE, gone), (DELETE, lost), (INSERT, come), (INSERT, back)):
         if frame is not None:
             yield frame.select(
-                *(F.col(f"`{n}`") for n in _shown(scan)),
+                *(F.col(quoted(n)) for n in _shown(scan)),
                 F.lit(kind).alias(CHANGE_TYPE),
                 F.lit(ordinal).alias(CHANGE_ORDINAL),
                 F.lit(snapshot.snapshot_id).cast("bigint").alias(COMMIT_SNAPSHOT_ID),
@@ -174,7 +175,7 @@ def _without_copies(scan: Scan, gone: Any, come: Any, *, by_lineage: bool) -> tu
             f"Cannot tell copied rows of {scan.name} from changed ones: Spark cannot compare its map columns. "
             "Leave them out with columns=[...], or pass keep_copies=True."
         )
-    shown = [F.col(f"`{n}`") for n in _shown(scan)]
+    shown = [F.col(quoted(n)) for n in _shown(scan)]
     gone, come = gone.select(*shown), come.select(*shown)
     return gone.exceptAll(come), come.exceptAll(gone)
 
@@ -191,7 +192,7 @@ def _difference(spark: Any, scan: Scan, files: ChangedFiles) -> tuple[Any, Any]:
 
 def _paired(changes: Any, identifier: Sequence[str]) -> Any:
     """A deleted and an inserted row of one snapshot with the same identity as the two halves of an update."""
-    same = Window.partitionBy(CHANGE_ORDINAL, *(F.col(f"`{n}`") for n in identifier))
+    same = Window.partitionBy(CHANGE_ORDINAL, *(F.col(quoted(n)) for n in identifier))
     is_both = (F.max(F.col(CHANGE_TYPE) == DELETE).over(same)) & (F.max(F.col(CHANGE_TYPE) == INSERT).over(same))
     half = F.when(F.col(CHANGE_TYPE) == DELETE, UPDATE_BEFORE).otherwise(UPDATE_AFTER)
     marked = changes.withColumn("__both", is_both)

@@ -27,6 +27,7 @@ from skipstone.row_level import RowLevel
 from skipstone.scan import Scan
 from skipstone.spark.deleted_positions import words_of
 from skipstone.spark.scan import read_scan
+from skipstone.spark.scan_names import quoted
 from skipstone.spark.write import write_frame
 
 pa: Any = pyarrow
@@ -121,7 +122,7 @@ def _staying(spark: Any, found: FoundRows) -> Any:
     columns = [f.name for f in found.scan.schema.fields] + lineage_columns(found.scan)
     whole = replace(found.scan, filter=None, columns=[*columns, FILE.name, POS.name])
     rows = read_scan(whole.planned(_whole(plan, hit)), spark)
-    return _without(spark, rows, found.positions).select(*columns)
+    return _without(spark, rows, found.positions).select(*map(quoted, columns))
 
 
 def _whole(plan: ScanPlan, hit: Any) -> ScanPlan:

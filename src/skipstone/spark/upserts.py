@@ -21,7 +21,8 @@ from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import Field
 from skipstone.spark.failures import told_as_ours
 from skipstone.spark.fitting import fit_columns
-from skipstone.spark.frames_in import apart
+from skipstone.spark.frames_in import apart, as_its_user_runs
+from skipstone.spark.scan_names import PREFIX, quoted
 from skipstone.spark.session import cores_of
 from skipstone.spark.task_writes import ENTRIES, collected, serialized, slim
 from skipstone.spark.write import write_frame
@@ -29,7 +30,8 @@ from skipstone.storage.protocol import Storage
 from skipstone.upsert_by_value import spec_for_deletes, upsert_delta
 from skipstone.write import write_equality_deletes
 
-_RANK: Final = "__skipstone_rank"
+_RANK: Final = f"{PREFIX}rank"
+_COUNT: Final = f"{PREFIX}count"
 
 
 def last_of_each_key(frame: Any, keys: Sequence[Field], order_by: str, *, name: str) -> Any:
@@ -74,15 +76,15 @@ def _key_columns(frame: Any, keys: Sequence[Field], name: str) -> list[Any]:
 
 
 def _column(name: str) -> Any:
-    return F.col("`" + name.replace("`", "``") + "`")
+    return F.col(quoted(name))
 
 
 def _check_unique(frame: Any, columns: list[Any], name: str) -> None:
-    twice = frame.groupBy(*columns).count().where("count > 1").first()
+    twice = frame.groupBy(*columns).agg(F.count("*").alias(_COUNT)).where(F.col(_COUNT) > 1).first()
     if twice is not None:
-        key = ", ".join(f"{c} = {twice[c]!r}" for c in twice.__fields__[:-1])
+        key = ", ".join(f"{c} = {v!r}" for c, v in list(zip(twice.__fields__, twice, strict=True))[:-1])
         raise InvalidInput(
-            f"Cannot upsert into {name}: expected one row a key, got {twice['count']} rows with {key}. "
+            f"Cannot upsert into {name}: expected one row a key, got {twice[-1]} rows with {key}. "
             "Pass order_by= a column that tells them apart to take the last."
         )
 
@@ -91,22 +93,26 @@ def _deletes(
     rows: Any, keys: Sequence[Field], spec: PartitionSpec, metadata: TableMetadata, storage: Storage
 ) -> pa.Table:
     """Equality delete files for a frame of keys."""
-    writing = _writing(tuple(k.id for k in keys), spec, slim(metadata), storage)
+    names = [k.name for k in keys]
+    writing = _writing(tuple(k.id for k in keys), names, spec, slim(metadata), storage)
     with told_as_ours(), apart(rows.coalesce(cores_of(rows.sparkSession)), {}) as frame:
-        fitted = fit_columns(frame.schema, keys, [k.name for k in keys], case_sensitive=False)
-        return pa.concat_tables(collected(frame.select(*fitted).mapInArrow(writing, f"{ENTRIES} binary")))
+        # Spark takes columns of Python tasks by name, and reads a dot in it as a way into a struct.
+        plain = [f"c{i}" for i in range(len(names))]
+        fitted = as_its_user_runs(frame.select(*fit_columns(frame.schema, keys, plain, case_sensitive=False)), rows)
+        return pa.concat_tables(collected(fitted.mapInArrow(writing, f"{ENTRIES} binary")))
 
 
 def _writing(
-    equality_ids: tuple[int, ...], spec: PartitionSpec, metadata: TableMetadata, storage: Storage
+    equality_ids: tuple[int, ...], names: list[str], spec: PartitionSpec, metadata: TableMetadata, storage: Storage
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def write(batches: Iterator[Any]) -> Iterator[Any]:
         context = TaskContext.get()
-        first = next(batches, None)
+        named = (batch.rename_columns(names) for batch in batches)
+        first = next(named, None)
         if first is None:
             return
         entries = write_equality_deletes(
-            pa.RecordBatchReader.from_batches(first.schema, chain([first], batches)),
+            pa.RecordBatchReader.from_batches(first.schema, chain([first], named)),
             metadata=metadata,
             storage=storage,
             equality_ids=equality_ids,
