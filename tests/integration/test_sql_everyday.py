@@ -54,7 +54,8 @@ def test_a_replaced_table_keeps_its_history(run: Run, lake: Any) -> None:
     before = lake.load_table("shop.t")
     old = before.current_snapshot.snapshot_id
     run(
-        "CREATE OR REPLACE TABLE shop.t USING skipstone PARTITIONED BY (k) AS SELECT id, 'x' AS n, id % 2 AS k FROM shop.t"
+        "CREATE OR REPLACE TABLE shop.t USING skipstone PARTITIONED BY (k) "
+        "AS SELECT id, 'x' AS n, id % 2 AS k FROM shop.t"
     )
     table = lake.load_table("shop.t")
     assert table.metadata.table_uuid == before.metadata.table_uuid

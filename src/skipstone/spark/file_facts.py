@@ -1,6 +1,8 @@
 """What is known about a row's file, as Spark columns: metadata columns, lineage, and what deletes ask for.
 
-Each row knows its file's ordinal; the facts of all files are one small frame, joined by it and broadcast.
+Each row knows its file's ordinal. The facts of all files travel with the query as one value, of which a row asks for
+its own: Spark looks at them only for rows that are left in the end. If files are many, their facts are broadcast and
+joined.
 
 Spec: "Reserved Field IDs", "Row Lineage".
 """
@@ -12,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow
 import pyarrow.compute
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -41,10 +43,14 @@ SEQUENCE: Final = f"{PREFIX}sequence"
 SCOPE: Final = f"{PREFIX}scope"
 IS_DELETED: Final = f"{PREFIX}deleted"
 _OTHER_ORDINAL: Final = f"{PREFIX}other_ordinal"
+_FACTS: Final = f"{PREFIX}facts"
 _PATH: Final = f"{PREFIX}path"
 _SPEC_ID: Final = f"{PREFIX}spec_id"
 _PARTITION: Final = f"{PREFIX}partition"
 _FIRST_ROW_ID: Final = f"{PREFIX}first_row_id"
+
+# Beyond this, facts are better broadcast once than carried by every stage.
+_CARRIED_FILES_MAX: Final = 10_000
 
 LINEAGE: Final = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
 SUPPLIED: Final = frozenset({FILE.id, POS.id, DELETED.id, SPEC_ID.id, PARTITION_ID, *(f.id for f in LINEAGE)})
@@ -83,8 +89,23 @@ def with_facts(spark: SparkSession, frame: DataFrame, plan: ScanPlan, needed: se
     """Every row with facts of its file."""
     if not needed:
         return frame
-    facts = spark.createDataFrame(*_facts(plan, needed))
-    return frame.join(F.broadcast(facts), F.expr(f"{ORDINAL} = {_OTHER_ORDINAL}"), "left")
+    facts, schema = _facts(plan, needed)
+    # What rows are deleted by is joined with, and a key of a join had better be a column.
+    if len(plan) > _CARRIED_FILES_MAX or SCOPE in needed:
+        return frame.join(
+            F.broadcast(spark.createDataFrame(facts, schema)), F.expr(f"{ORDINAL} = {_OTHER_ORDINAL}"), "left"
+        )
+    own = F.get(_value(spark, facts, schema), F.col(ORDINAL).cast("int"))
+    return frame.select("*", *[own.getField(name).alias(name) for name in schema.names if name != _OTHER_ORDINAL])
+
+
+def _value(spark: SparkSession, facts: Any, schema: T.StructType) -> Column:
+    """All facts as one value: an array with a struct for every ordinal."""
+    rows = facts.to_struct_array().combine_chunks()
+    whole = pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), rows)
+    return spark.createDataFrame(
+        pa.table([whole], [_FACTS]), T.StructType([T.StructField(_FACTS, T.ArrayType(schema, False))])
+    ).scalar()
 
 
 def _facts(plan: ScanPlan, needed: set[str]) -> tuple[Any, T.StructType]:
