@@ -155,7 +155,7 @@ def _positions(pairs: Any, clauses: Sequence[Clause], table: str) -> dict[str, A
 def _check_one_source_row(matched: Any, clauses: Sequence[Clause], table: str) -> None:
     changing = [c for c in clauses if c.side is Side.MATCHED]
     only_deletes = len(changing) == 1 and changing[0].action is Action.DELETE and changing[0].condition is None
-    if not changing or only_deletes:
+    if not changing or only_deletes or sum(map(len, positions_in(matched).values())) == matched.num_rows:
         return
     keys = [FILE.name, POS.name]
     counts = matched.group_by(keys).aggregate([([], "count_all")])
