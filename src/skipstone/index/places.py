@@ -12,6 +12,7 @@ from typing import Final
 
 from skipstone.metadata.tables.properties import INDEX_PATH, property_value
 from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.storage.beside import directory_beside
 from skipstone.storage.paths import join
 
 HIDDEN: Final = ".skipstone-index"
@@ -21,16 +22,7 @@ ROLLUP: Final = ".rollup"
 
 def index_directory(metadata: TableMetadata) -> str | None:
     """The directory of a table's index; None where the table has no neighbourhood to keep one in."""
-    parent, _, name = metadata.location.rstrip("/").rpartition("/")
-    # Another table may take the location after this one is dropped.
-    own = f"{name}-{_digest(str(metadata.table_uuid or metadata.location))}"
-    told = property_value(metadata.properties, INDEX_PATH)
-    if told is not None:
-        # Other tables may be told the same one, and other things may lie in it.
-        return join(told.rstrip("/"), own)
-    if not name or not parent or parent.endswith((":", "/")):
-        return None
-    return join(join(parent, HIDDEN), own)
+    return directory_beside(metadata, HIDDEN, told=property_value(metadata.properties, INDEX_PATH))
 
 
 def is_index_file(path: str) -> bool:

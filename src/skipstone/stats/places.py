@@ -5,11 +5,11 @@ Their content is nobody else's business: sketches that other engines know are in
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Final
 
 from skipstone.metadata.tables.properties import STATS_PATH, property_value
 from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.storage.beside import directory_beside, own_name
 from skipstone.storage.paths import join
 
 HIDDEN: Final = ".skipstone-stats"
@@ -18,17 +18,9 @@ RECORD: Final = ".analysis.json"
 
 def stats_directory(metadata: TableMetadata) -> str:
     """The directory of a table's analyses; a hidden one, which catalogs of directories pass over."""
-    parent, _, name = metadata.location.rstrip("/").rpartition("/")
-    # Another table may take the location after this one is dropped.
-    whose = str(metadata.table_uuid or metadata.location)
-    own = f"{name}-{blake2b(whose.encode(), digest_size=8).hexdigest()}"
-    told = property_value(metadata.properties, STATS_PATH)
-    if told is not None:
-        # Other tables may be told the same one, and other things may lie in it.
-        return join(told.rstrip("/"), own)
-    if not parent or parent.endswith((":", "/")):
-        return join(metadata.location, join(HIDDEN, own))  # the root of a bucket has no neighbourhood
-    return join(join(parent, HIDDEN), own)
+    found = directory_beside(metadata, HIDDEN, told=property_value(metadata.properties, STATS_PATH))
+    # The root of a bucket has no neighbourhood.
+    return join(metadata.location, join(HIDDEN, own_name(metadata))) if found is None else found
 
 
 def record_path(directory: str, snapshot_id: int) -> str:
