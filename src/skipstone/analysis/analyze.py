@@ -114,7 +114,9 @@ def plan_analysis(
         plan = plan.taking(sorted(row for rows in named for row in rows))
     store = AnalysisStore(metadata, storage)
     previous = store.find(snapshot)
-    known = store.known(previous)
+    is_whole_table = partitions == TRUE and name_of is None
+    is_anew = full and is_whole_table and _covers(field_ids, previous, metadata.current_schema)
+    known = {} if is_anew else store.known(previous)
     wanted = wishes or Wishes()
     rows = range(len(plan)) if full else _unknown_rows(plan, known, field_ids, metadata.current_schema, wanted)
     return AnalysisPlan(
@@ -126,9 +128,14 @@ def plan_analysis(
         rows=tuple(rows),
         known=known,
         previous=previous,
-        is_whole_table=partitions == TRUE and name_of is None,
+        is_whole_table=is_whole_table,
         wishes=wanted,
     )
+
+
+def _covers(field_ids: Sequence[int], previous: AnalysisRecord | None, schema: Schema) -> bool:
+    """Whether an analysis of these columns leaves nothing of the previous one that is still of use."""
+    return previous is None or set(previous.field_ids) & set(analysed_leaves(schema)) <= set(field_ids)
 
 
 def _unknown_rows(plan: ScanPlan, known: Known, field_ids: Sequence[int], schema: Schema, wishes: Wishes) -> list[int]:
@@ -175,7 +182,7 @@ def finish_analysis(work: AnalysisPlan, summaries: Sequence[FileSummary], *, now
         row_count_is_exact=is_exact,
         size_in_bytes=pc.sum(plan.files.column("file_size_in_bytes")).as_py() or 0,
         table="",
-        summaries=() if work.previous is None else work.previous.summaries,
+        summaries=work.previous.summaries if work.previous is not None and work.known else (),
         after_deletes=tuple(m.summary.field_id for m in merged if m.is_after_deletes),
     )
     stored = AnalysisStore(work.metadata, work.storage).save(

@@ -16,32 +16,37 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from skipstone.spark.archives import keep_archives_read
 from skipstone.spark.failures import told_as_ours
 from skipstone.spark.progress import progress
 from skipstone.spark.session import cores_of, is_remote
 from skipstone.spark.shipping import is_local
 from skipstone.spark.task_writes import ENTRIES, collected, serialized
+from skipstone.spark.workers import keep_archives_read, keep_modules
 
 # A few tasks a core even out files that take unlike time; more only cost their start.
 _TASKS_PER_CORE: Final = 4
-_BYTES_A_TASK_MIN: Final = 8 << 20
+# What a core looks through in about a second; starting a task takes a tenth of that.
+BYTES_A_TASK: Final = 64 << 20
 _BYTES_HERE_MAX: Final = 16 << 20
 # What opening one more file is worth in bytes.
 _OPEN_COST_BYTES: Final = 1 << 18
+# Portions that take more than this go to their own tasks only; others go to all, which saves a shuffle.
+_CLOSURE_BYTES_MAX: Final = 32 << 20
 
 Job = Callable[[Any], pa.Table]
 
 
-def over_files(spark: Any, sizes: Any, portion_of: Callable[[Any], Any], job: Job, *, what: str) -> list[pa.Table]:
+def over_files(
+    spark: Any, sizes: Any, portion_of: Callable[[Any], Any], job: Job, *, what: str, bytes_a_task: int = BYTES_A_TASK
+) -> list[pa.Table]:
     """Run `job` on portions of files that have these sizes. `portion_of` makes what travels out of the files' rows."""
     costs = np.asarray(sizes, np.int64) + _OPEN_COST_BYTES
     if not len(costs):
         return []
     cores = cores_of(spark)
     is_here = costs.sum() <= _BYTES_HERE_MAX and not is_remote(spark) and is_local(spark.sparkContext.master)
-    most = max(cores, min(cores * _TASKS_PER_CORE, int(costs.sum()) // _BYTES_A_TASK_MIN))
-    portions = [portion_of(rows) for rows in balanced(costs, cores if is_here else most)]
+    rounds = 1 if is_here else max(1, min(_TASKS_PER_CORE, int(costs.sum()) // (cores * bytes_a_task)))
+    portions = [portion_of(rows) for rows in balanced(costs, cores * rounds)]
     if is_here:
         with ThreadPoolExecutor(cores) as pool:
             return list(pool.map(job, portions))
@@ -62,14 +67,28 @@ def balanced(costs: Any, count: int) -> list[Any]:
 
 
 def _in_tasks(spark: Any, portions: Sequence[Any], job: Job) -> list[pa.Table]:
-    table = pa.table({"portion": pa.array([pickle.dumps(p) for p in portions], pa.binary())})
+    pickled = [pickle.dumps(p) for p in portions]
+    if sum(map(len, pickled)) <= _CLOSURE_BYTES_MAX:
+        frame = spark.range(0, len(pickled), 1, len(pickled))
+        return collected(frame.mapInArrow(partial(_run_numbered, job, pickled), f"{ENTRIES} binary"))
+    table = pa.table({"portion": pa.array(pickled, pa.binary())})
     # From one partition, rows go round: each task gets one.
     frame = spark.createDataFrame(table).coalesce(1).repartition(len(portions))
     return collected(frame.mapInArrow(partial(_run, job), f"{ENTRIES} binary"))
 
 
-def _run(job: Job, batches: Iterator[Any]) -> Iterator[Any]:
-    keep_archives_read()
+def _run_numbered(job: Job, portions: Sequence[bytes], batches: Iterator[Any]) -> Iterator[Any]:
     for batch in batches:
-        for portion in batch.column(0).to_pylist():
-            yield serialized(job(pickle.loads(portion)))
+        yield from _done(job, [portions[number] for number in batch.column(0).to_pylist()])
+
+
+def _run(job: Job, batches: Iterator[Any]) -> Iterator[Any]:
+    for batch in batches:
+        yield from _done(job, batch.column(0).to_pylist())
+
+
+def _done(job: Job, portions: Sequence[bytes]) -> Iterator[Any]:
+    keep_archives_read()
+    for portion in portions:
+        yield serialized(job(pickle.loads(portion)))
+    keep_modules()

@@ -19,6 +19,8 @@ from skipstone.spark.session import active
 
 _ROW: Final = "row"
 _ZONES: Final = "zones"
+# A manifest holds far more work in a byte than a data file.
+_BYTES_A_TASK: Final = 8 << 20
 
 Work = Callable[[IndexJob], ManifestZones | None]
 
@@ -34,6 +36,7 @@ def index_in_tasks(spark: Any = None, *, table: str) -> Run:
             lambda rows: [(row, jobs[row]) for row in rows.tolist()],
             partial(_indexed, work),
             what=f"indexing {table}",
+            bytes_a_task=_BYTES_A_TASK,
         )
         found: list[ManifestZones | None] = [None] * len(jobs)
         for part in tables:

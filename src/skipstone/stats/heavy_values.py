@@ -71,10 +71,8 @@ class HeavyBuilder:
     def _take(self, values: Any, counts: Any, scale: int) -> None:
         dropped = 0
         if len(counts) > 2 * KEPT_MAX:
-            # Far more than can be kept: what is dropped is as frequent as the first of them.
-            order = np.argpartition(counts, -2 * KEPT_MAX - 1)
-            dropped = int(counts[order[-2 * KEPT_MAX - 1]]) * scale
-            chosen = order[-2 * KEPT_MAX :]
+            chosen, most = _most_frequent(counts)
+            dropped = most * scale
             values, counts = values.take(pa.array(chosen)), counts[chosen]
         found = {
             serialize_value(self._type, arrow_to_value(self._type, value)): int(count) * scale
@@ -82,6 +80,15 @@ class HeavyBuilder:
         }
         part = HeavyValues(counts=found, error=dropped, is_sampled=scale > 1)
         self._summary = merge_heavy([self._summary, part])
+
+
+def _most_frequent(counts: Any) -> tuple[Any, int]:
+    """The places of the largest counts, far more than can be kept, and the largest of those left out."""
+    repeated = np.flatnonzero(counts > 1)
+    if len(repeated) <= 2 * KEPT_MAX:
+        return repeated, 1
+    order = np.argpartition(counts[repeated], -2 * KEPT_MAX - 1)
+    return repeated[order[-2 * KEPT_MAX :]], int(counts[repeated[order[-2 * KEPT_MAX - 1]]])
 
 
 def merge_heavy(parts: Iterable[HeavyValues]) -> HeavyValues:

@@ -1,7 +1,7 @@
 """Quantiles of a column: KLL sketches over the values as doubles.
 
-Laws: the rank of a value is within `RANK_ERROR` of the true one. Large files are sampled, one value in `SAMPLE_STRIDE`;
-a sketch remembers it, and sketches of different strides are weighed, never mixed. NaN and null are left out.
+Laws: the rank of a value is within `RANK_ERROR` of the true one. Large files are sampled, as `SAMPLE_STRIDES` says;
+a sketch remembers the stride, and sketches of different strides are weighed, never mixed. NaN and null are left out.
 """
 
 from __future__ import annotations
@@ -39,9 +39,8 @@ pa: Any = pyarrow
 
 K: Final = 200
 RANK_ERROR: Final = 0.0165
-SAMPLE_STRIDE: Final = 8
-# Files of more rows than this are sampled: what is left still tells ranks to a tenth of the sketch's own error.
-SAMPLED_ROWS_MIN: Final = 500_000
+# Files of so many rows are sampled, one value in so many: what is left tells ranks to half of the sketch's own error.
+SAMPLE_STRIDES: Final = ((1_000_000, 16), (500_000, 8))
 NUMERIC: Final = (
     IntType, LongType, FloatType, DoubleType, DecimalType, DateType, TimeType,
     TimestampType, TimestamptzType, TimestampNsType, TimestamptzNsType,
@@ -92,17 +91,17 @@ class QuantilesBuilder:
     """Takes the values of one file; `num_rows` says how large it will be."""
 
     def __init__(self, num_rows: int) -> None:
-        self._stride = SAMPLE_STRIDE if num_rows >= SAMPLED_ROWS_MIN else 1
+        self._stride = next((stride for rows, stride in SAMPLE_STRIDES if num_rows >= rows), 1)
         self._random = np.random.default_rng(num_rows)
         self._sketch = datasketches.kll_doubles_sketch(K)
 
     def add(self, type_: PrimitiveType, array: Any) -> None:
-        values = as_doubles(type_, array)
-        if self._stride > 1:
+        if self._stride > 1 and len(array):
             # One of each stretch at random: rows may come with a period of their own.
-            first = np.arange(0, len(values), self._stride)
+            first = np.arange(0, len(array), self._stride)
             within = self._random.integers(0, self._stride, len(first))
-            values = values[np.minimum(first + within, len(values) - 1)] if len(values) else values
+            array = array.take(pa.array(np.minimum(first + within, len(array) - 1)))
+        values = as_doubles(type_, array)
         if len(values):
             self._sketch.update(values)
 

@@ -44,6 +44,7 @@ LIMIT: Final = (1 << 63) - 1  # no hash reaches it
 WITHOUT_NDV: Final = (GeometryType, GeographyType, VariantType, UnknownType)
 # Below this many values a plain loop is done before Numba is imported.
 _COMPILED_VALUES: Final = 4_096
+_SEEN_PLACES: Final = 1 << 15
 
 
 def hash_bytes(data: bytes) -> int:
@@ -149,6 +150,22 @@ def _hash_decimals(array: Any, limit: int) -> Hashes:
     rows = _bytes(array.buffers()[1])[array.offset * 16 : (array.offset + len(array)) * 16].reshape(len(array), 16)
     out = np.empty(len(array), np.uint64)
     return out[: _kernels().hash_decimals(rows, SEED, np.uint64(limit), out)]
+
+
+class SeenHashes:
+    """Remembers hashes, not all of them: a column of few values would bring the same ones again and again."""
+
+    def __init__(self) -> None:
+        self._seen: Hashes | None = None
+
+    def without_seen(self, hashes: Hashes) -> Hashes:
+        """The hashes, in order, without most of those that came before."""
+        if len(hashes) < _COMPILED_VALUES:
+            return hashes
+        if self._seen is None:
+            self._seen = np.zeros(_SEEN_PLACES, np.uint64)  # no hash is zero
+        out = np.empty(len(hashes), np.uint64)
+        return out[: _kernels().keep_unseen(hashes, self._seen, out)]
 
 
 def _below(hashes: list[int], limit: int) -> Hashes:

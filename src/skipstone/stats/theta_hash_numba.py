@@ -1,7 +1,8 @@
 """Theta hashes of whole columns, compiled: the first 64 bits of MurmurHash3 x64 128, shifted right by one.
 
 Kept apart from `theta_hash` because importing Numba takes about 0.4 s. Law: value by value equal to
-`theta_hash.hash_bytes`. Every function writes the hashes below `limit` to `out` and returns how many there were.
+`theta_hash.hash_bytes`. Every function writes hashes to `out`, those below `limit` where it
+has one, and returns how many there were.
 """
 
 from __future__ import annotations
@@ -120,6 +121,21 @@ def hash_decimals(rows: Any, seed: Any, limit: Any, out: Any) -> Any:
             h1 ^= _mixed_1(first)
         h = _ended(h1, h2, length)
         if h < limit:
+            out[found] = h
+            found += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def keep_unseen(hashes: Any, seen: Any, out: Any) -> Any:
+    """The hashes without most of those that came before; `seen` has a power of two of places, one hash in each."""
+    found = 0
+    mask = uint64(seen.size - 1)
+    for i in range(hashes.size):
+        h = hashes[i]
+        place = h & mask
+        if seen[place] != h:
+            seen[place] = h
             out[found] = h
             found += 1
     return found

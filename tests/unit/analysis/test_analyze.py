@@ -134,6 +134,18 @@ def test_many_analyses_do_not_leave_many_files_to_read(tmp_path: Path) -> None:
     assert table.statistics().column("id").value_count.value == 1_012
 
 
+def test_a_full_analysis_leaves_only_what_it_did_not_read_to_earlier_ones(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    first = table.analyze()
+    again = table.analyze(full=True)
+    assert len(again.record.summaries) == 1 and again.record.summaries != first.record.summaries
+    one = table.analyze(["id"], full=True)
+    assert again.record.summaries[0] in one.record.summaries
+    assert table.statistics().column("state").ndv.value == 3
+    table.append(ROWS.slice(0, 1))
+    assert table.analyze().files_read == 1
+
+
 @pytest.mark.parametrize("partitions", [{"state": "ca"}, "state = 'ca'"])
 def test_partitions_can_be_analysed_alone(tmp_path: Path, partitions: Any) -> None:
     table = make_table(tmp_path)

@@ -19,7 +19,7 @@ from skipstone.hive.service import HiveServer, HiveService, ServerSettings
 from skipstone.hive.session import HiveSession
 from skipstone.hive.store import HiveStore, Layout
 from skipstone.lake import Lake
-from skipstone.stats.quantiles import RANK_ERROR, SAMPLED_ROWS_MIN
+from skipstone.stats.quantiles import RANK_ERROR, SAMPLE_STRIDES
 
 HISTOGRAMS = {"skipstone.stats.hive-histograms": "true"}
 COLUMNS = [
@@ -112,7 +112,7 @@ def test_clients_of_the_service_get_them(lake: Lake) -> None:
 def test_samples_weigh_as_much_as_the_rows_that_they_stand_for(lake: Lake) -> None:
     store = HiveStore("sqlite://", layout=Layout.HIVE_4_0)
     table = lake.create_table("db.big", [("p", "int"), ("i", "int")], partition_by=["p"], properties=HISTOGRAMS)
-    many, few = np.random.default_rng(1).permutation(SAMPLED_ROWS_MIN + 8), np.arange(100_000) - 100_000
+    many, few = np.random.default_rng(1).permutation(SAMPLE_STRIDES[0][0] + 8), np.arange(100_000) - 100_000
     for part, values in enumerate((many, few)):
         table.append(pa.table({"p": pa.array(np.full(len(values), part, np.int32)), "i": values.astype(np.int32)}))
     session = HiveSession(store, database="db", analyzer=LakeAnalyzer(lake, store))

@@ -14,12 +14,12 @@ from skipstone.metadata import types as t
 from skipstone.stats.column_statistics import column_statistics
 from skipstone.stats.heavy_values import KEPT_MAX, HeavyBuilder, merge_heavy
 from skipstone.stats.labels import Accuracy, Labelled, weakest
-from skipstone.stats.quantiles import RANK_ERROR, SAMPLED_ROWS_MIN, QuantilesBuilder, merge_quantiles
+from skipstone.stats.quantiles import RANK_ERROR, SAMPLE_STRIDES, QuantilesBuilder, merge_quantiles
 from skipstone.stats.summary import ColumnSummary, FileSummary, merge_summaries
 from skipstone.stats.summary_table import summaries_from_arrow, summaries_to_arrow
 
 
-@pytest.mark.parametrize("sizes", [(1_000, 3_000), (SAMPLED_ROWS_MIN, 50_000)])
+@pytest.mark.parametrize("sizes", [(1_000, 3_000), (SAMPLE_STRIDES[-1][0], 50_000), (SAMPLE_STRIDES[0][0], 50_000)])
 def test_quantiles_keep_their_rank_error_over_files_of_any_size(sizes: tuple[int, ...]) -> None:
     random = np.random.default_rng(7)
     files = [random.exponential(10.0, size) + 5 * i for i, size in enumerate(sizes)]
@@ -127,3 +127,20 @@ def collected(type_: t.PrimitiveType, array: pa.Array) -> ColumnSummary:
     collector = ColumnCollector(1, type_, len(array), Wishes())
     collector.add(array)
     return collector.finish()
+
+
+def test_frequent_values_among_many_that_come_once_are_listed_within_their_error() -> None:
+    random = np.random.default_rng(11)
+    for repeats in (0, 3, 400):
+        often = [f"often {i}" for i in range(repeats) for _ in range(3 + i)]
+        values = [*often, *(f"once {i}" for i in range(5_000))]
+        random.shuffle(values)
+        builder = HeavyBuilder(t.STRING, len(values))
+        builder.add(pa.array(values))
+        found = builder.finish()
+        truth = {v.encode(): values.count(v) for v in set(often)} | {b"once 7": 1}
+        for value, count in truth.items():
+            listed = found.counts.get(value, 0)
+            assert listed <= count <= listed + found.error
+        if repeats == 3:
+            assert set(found.counts) == {b"often 0", b"often 1", b"often 2"}

@@ -135,3 +135,21 @@ def sketch_of(values: Any) -> ThetaSketch:
 def test_moments_hash_as_whole_numbers() -> None:
     moment = pa.array([dt.datetime(2026, 11, 16, tzinfo=dt.UTC)], pa.timestamp("us", tz="UTC"))
     assert hash_array(t.TIMESTAMPTZ, moment).tolist() == [hash_value(t.LONG, moment.cast(pa.int64())[0].as_py())]
+
+
+def test_a_sketch_keeps_the_smallest_hashes_however_often_values_come() -> None:
+    random = np.random.default_rng(3)
+    for distinct in (5_000, 20_000, 100_000, 1_000_000):
+        builder, seen = ThetaBuilder(), set()
+        for _ in range(4):
+            batch = pa.array(random.integers(0, distinct, 60_000))
+            seen.update(hash_array(t.LONG, batch).tolist())
+            builder.add(t.LONG, batch)
+        sketch, smallest = builder.finish(), sorted(seen)
+        is_full = len(smallest) > NOMINAL_ENTRIES
+        assert sketch.is_exact == (not is_full)
+        if not is_full:
+            assert sketch.hashes.tolist() == smallest
+            continue
+        assert sketch.theta == smallest[NOMINAL_ENTRIES]
+        assert sketch.hashes.tolist() == smallest[:NOMINAL_ENTRIES]
