@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import skipstone
+from skipstone.analysis.partition_files import serialize_partition_statistics
 from skipstone.analysis.partition_statistics import compute_partition_statistics, update_partition_statistics
 from skipstone.metadata import types as t
 from skipstone.predicate import FloatOrder, as_predicate, bind
@@ -83,6 +84,9 @@ def test_partition_statistics_are_a_brute_force_count_and_built_upon_alike(
         table, base = build(Path(place), steps, version, mode)
         whole = compute_partition_statistics(table.metadata, table.storage, table.current_snapshot)
         assert _counts(whole) == _brute_force(table)
+        bare = compute_partition_statistics(table.metadata, table.storage, table.current_snapshot, use_index=False)
+        stored, alike = (serialize_partition_statistics(s, table.metadata, "parquet") for s in (whole, bare))
+        assert stored == alike
         built = update_partition_statistics(base, table.metadata, table.storage, table.current_snapshot)
         if built is not None:
             assert _counts(built) == _counts(whole)

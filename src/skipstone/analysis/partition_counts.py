@@ -1,4 +1,5 @@
-"""Partition statistics from manifests: each manifest is reduced to its partitions as it is read, then all are added up.
+"""Partition statistics from manifests, or from the index where it tells as much: each manifest is reduced to its
+partitions as it is read, then all are added up.
 
 Laws: the counts are of live files. `last_updated_*` names the newest snapshot of the table that an entry of these
 manifests, live or deleted, belongs to; null where all of them have expired. No Python object is made per file.
@@ -23,6 +24,7 @@ from skipstone.metadata.manifests.manifest_rows import partition_arrow_type
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import in_parallel, partition_codes, unified_type, unify_partition
 from skipstone.plan.remapped import remapped_ids
+from skipstone.plan.sidecars import all_entries
 from skipstone.plan.snapshot_manifests import partition_type_of, spec_of
 from skipstone.stats.partition_layout import COUNTS, DV_COUNT, PARTITION, SPEC_ID
 from skipstone.storage.protocol import Storage
@@ -57,6 +59,7 @@ class _Reading:
     snapshot_ids: Ints  # sorted
     places: Ints  # of each in the order of time
     sign: int
+    use_index: bool
 
 
 def snapshots_by_time(metadata: TableMetadata) -> list[int]:
@@ -72,6 +75,7 @@ def count_manifests(
     *,
     zone_ids: Collection[int] = (),
     sign: int = 1,
+    use_index: bool = True,
 ) -> Counted:
     """The live files of manifests by partition; with `sign` -1 to be taken away."""
     by_time = snapshots_by_time(metadata)
@@ -85,6 +89,7 @@ def count_manifests(
         snapshot_ids=ids[order],
         places=order.astype(np.int64),
         sign=sign,
+        use_index=use_index,
     )
     parts = in_parallel(lambda manifest: _count_one(manifest, reading), manifests)
     return add_up([*parts, empty_counts(metadata)])
@@ -100,17 +105,7 @@ def empty_counts(metadata: TableMetadata) -> Counted:
 def _count_one(manifest: ManifestFile, reading: _Reading) -> Counted:
     metadata, is_data = reading.metadata, manifest.content == ManifestContent.DATA
     spec = spec_of(manifest, metadata)
-    table: Any = read_manifest(
-        reading.storage.read(manifest.manifest_path),
-        source=manifest.manifest_path,
-        schema=metadata.current_schema,
-        spec=spec,
-        columns=_COLUMNS if is_data else _DELETE_COLUMNS,
-        metrics=reading.zone_ids if is_data else (),
-        metric_kinds=("lower", "upper", "null_count", "nan_count", "value_count"),
-        on_bad_bound="unknown",
-        inherit_from=manifest,
-    ).combine_chunks()
+    table = _entries(manifest, reading, is_data=is_data)
     spec_ids = pa.array(np.full(table.num_rows, spec.spec_id, np.int32))
     tuples = unify_partition(table.column(PARTITION), partition_type_of(spec, metadata), unified_type(metadata))
     first, groups = _grouped(partition_codes(spec_ids, tuples))
@@ -122,6 +117,26 @@ def _count_one(manifest: ManifestFile, reading: _Reading) -> Counted:
         NEWEST: _newest(table.column("snapshot_id"), groups, len(first), reading),
     }
     return Counted(rows=pa.table(columns), zones=_zones(table, live, groups, len(first), reading, is_data=is_data))
+
+
+def _entries(manifest: ManifestFile, reading: _Reading, *, is_data: bool) -> Any:
+    """All entries of a manifest, through the index where it tells them all."""
+    metadata, metrics = reading.metadata, reading.zone_ids if is_data else ()
+    if is_data and reading.use_index:
+        found = all_entries(manifest, metadata, reading.storage, columns=_COLUMNS, metrics=metrics)
+        if found is not None:
+            return found
+    return read_manifest(
+        reading.storage.read(manifest.manifest_path),
+        source=manifest.manifest_path,
+        schema=metadata.current_schema,
+        spec=spec_of(manifest, metadata),
+        columns=_COLUMNS if is_data else _DELETE_COLUMNS,
+        metrics=metrics,
+        metric_kinds=("lower", "upper", "null_count", "nan_count", "value_count"),
+        on_bad_bound="unknown",
+        inherit_from=manifest,
+    ).combine_chunks()
 
 
 def _grouped(codes: Ints) -> tuple[Ints, Ints]:

@@ -75,13 +75,18 @@ def default_zone_ids(schema: Schema) -> tuple[int, ...]:
 
 
 def compute_partition_statistics(
-    metadata: TableMetadata, storage: Storage, snapshot: Snapshot, *, zone_ids: Collection[int] | None = None
+    metadata: TableMetadata,
+    storage: Storage,
+    snapshot: Snapshot,
+    *,
+    zone_ids: Collection[int] | None = None,
+    use_index: bool = True,
 ) -> PartitionStatistics:
-    """In full, from the snapshot's manifests."""
+    """In full, from the snapshot's manifests or what the index has of them."""
     check_partitioned(metadata)
     ids = default_zone_ids(metadata.current_schema) if zone_ids is None else tuple(zone_ids)
     manifests = manifests_of(snapshot, metadata, storage)
-    counted = count_manifests(manifests, metadata, storage, zone_ids=ids)
+    counted = count_manifests(manifests, metadata, storage, zone_ids=ids, use_index=use_index)
     dangling = dangling_records(manifests, metadata, storage, counted.rows)
     return _finished(counted, metadata, snapshot, dangling)
 

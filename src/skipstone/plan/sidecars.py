@@ -5,7 +5,7 @@ Law: what a sidecar gives is what its manifest would give; one that cannot be us
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,18 +13,22 @@ import numpy.typing as npt
 import pyarrow
 
 from skipstone.errors import SkipstoneError
+from skipstone.index.columns import is_enabled
 from skipstone.index.loading import find_sidecar
+from skipstone.index.places import index_directory
 from skipstone.index.sidecar_entries import Source, Wish
-from skipstone.index.sidecar_group import SidecarGroup, Spread, groups_of
+from skipstone.index.sidecar_group import SidecarGroup, groups_of
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.manifests.manifest_metrics import metric_type
 from skipstone.metadata.reserved import DELETE_FILE_PATH
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import in_parallel, known_metrics, schema_for, unified_type, unify_partition
 from skipstone.plan.index_zones import Blocks
 from skipstone.plan.question import Question
 from skipstone.plan.remapped import remapped_ids
 from skipstone.plan.snapshot_manifests import partition_type_of, spec_of
 from skipstone.predicate.nodes import TRUE
+from skipstone.storage.protocol import Storage
 from skipstone.zones.arrow import unpacked
 from skipstone.zones.build.manifests import from_manifest_table
 from skipstone.zones.build.partitions import from_partitions
@@ -50,7 +54,7 @@ def read_sidecars(
     done: set[int] = set()
     for spec_id in dict.fromkeys(m.partition_spec_id for _, m, _ in turns):
         of_spec = [turn for turn in turns if turn[1].partition_spec_id == spec_id]
-        wish = _wish(of_spec[0][1], question)
+        wish = _wish(of_spec[0][1], question.metadata, question.columns, question.metrics)
         sources = [] if wish is None else _opened(of_spec, wish, question, directory, notes)
         for table, places in _read(sources, wish, question, directory, notes) if wish is not None else ():
             done |= places
@@ -59,14 +63,39 @@ def read_sidecars(
     return tables, done
 
 
-def _wish(manifest: ManifestFile, question: Question) -> Wish | None:
-    metadata = question.metadata
-    known = known_metrics(metadata, question.metrics)
+def all_entries(
+    manifest: ManifestFile,
+    metadata: TableMetadata,
+    storage: Storage,
+    *,
+    columns: Collection[str],
+    metrics: Collection[int],
+) -> Any | None:
+    """Every entry of a manifest, as reading it would give them; None where its sidecar cannot tell.
+
+    Sidecars leave deleted entries out.
+    """
+    directory = index_directory(metadata) if is_enabled(metadata) and manifest.deleted_files_count == 0 else None
+    sidecar = None if directory is None else find_sidecar(storage, directory, manifest, [])
+    wish = None if sidecar is None else _wish(manifest, metadata, columns, metrics)
+    if sidecar is None or wish is None or not wish.is_covered_by(sidecar):
+        return None
+    source = Source(place=0, manifest=manifest, sidecar=sidecar, blocks=range(len(sidecar.header.block_files)))
+    try:
+        return SidecarGroup([source], storage, wish, _alone).all_entries()
+    except (SkipstoneError, OSError, pa.ArrowException):
+        return None
+
+
+def _wish(
+    manifest: ManifestFile, metadata: TableMetadata, columns: Collection[str], metrics: Collection[int]
+) -> Wish | None:
+    known = known_metrics(metadata, metrics)
     typed = schema_for(metadata, known)
     if any(typed.find(i) is None for i in known if i != DELETE_FILE_PATH.id):
         return None  # no one schema types them all; each manifest's own does
     return Wish(
-        columns=question.columns,
+        columns=columns,
         metrics={i: metric_type(i, (typed,), manifest.manifest_path) for i in known},
         partition_type=partition_type_of(spec_of(manifest, metadata), metadata),
     )
@@ -116,10 +145,13 @@ def _read(
 
     if question.predicate == TRUE:
         # Much to decode, each on its own.
-        alone: Spread = lambda work, of: [work(source) for source in of]  # noqa: E731
-        every = [SidecarGroup([source], question.storage, wish, alone) for source in sources]
+        every = [SidecarGroup([source], question.storage, wish, _alone) for source in sources]
         return in_parallel(attempt, every, 1 if len(every) <= _FEW_SIDECARS else None)
     return [attempt(SidecarGroup(g, question.storage, wish, spread)) for g in groups_of(sources, wish)]
+
+
+def _alone(work: Callable[[Source], Any], of: Sequence[Source]) -> list[Any]:
+    return [work(source) for source in of]
 
 
 def _chosen(group: SidecarGroup, wish: Wish, question: Question) -> Any | None:

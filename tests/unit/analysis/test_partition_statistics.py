@@ -21,6 +21,7 @@ from skipstone.metadata.partitions.partitioning import PartitionField, Partition
 from skipstone.metadata.partitions.transforms import IdentityTransform
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.statistics_files import PartitionStatisticsFile
+from skipstone.plan.snapshot_manifests import manifests_of
 from skipstone.stats.labels import StatisticsIgnored
 from skipstone.stats.partition_layout import partition_statistics_struct
 
@@ -164,6 +165,31 @@ def test_building_upon_earlier_statistics_reads_only_what_changed(tmp_path: Path
     assert sum("-m" in Path(p).name for p in read) == 1
 
 
+def test_a_full_computation_takes_the_index_where_it_tells_every_entry(tmp_path: Path) -> None:
+    table = make_table(tmp_path, properties={"commit.manifest-merge.enabled": "false"})
+    for _ in range(3):
+        table.append(ROWS)
+    table.delete("state = 'a'")
+    table.append(ROWS)
+    read: list[str] = []
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(table.storage, name)
+
+        def read(self, path: str) -> bytes:
+            read.append(path)
+            return table.storage.read(path)
+
+    storage: Any = Counting()
+    found = compute_partition_statistics(table.metadata, storage, table.current_snapshot)
+    # Manifests that name deleted files are read: the index leaves these out, and they tell when a partition changed.
+    listed = [m.deleted_files_count for m in manifests_of(table.current_snapshot, table.metadata, table.storage)]
+    assert sum("-m" in Path(p).name for p in read) == sum(map(bool, listed)) == 3 < len(listed)
+    bare = compute_partition_statistics(table.metadata, storage, table.current_snapshot, use_index=False)
+    assert found.rows.equals(bare.rows)
+
+
 def test_after_evolution_earlier_statistics_are_built_upon_rightly(tmp_path: Path) -> None:
     table = make_table(tmp_path)
     table.append(ROWS)
@@ -292,6 +318,8 @@ def test_every_type_of_partition_field_makes_the_journey(tmp_path: Path) -> None
     table.append(filled)
     made = compute_partition_statistics(table.metadata, table.storage, table.current_snapshot)
     assert len(made) == 4
+    bare = compute_partition_statistics(table.metadata, table.storage, table.current_snapshot, use_index=False)
+    assert str(bare.rows.to_pylist()) == str(made.rows.to_pylist())
     for file_format in FORMATS:
         path = tmp_path / f"p.{file_format}"
         path.write_bytes(serialize_partition_statistics(made, table.metadata, file_format))
