@@ -53,9 +53,8 @@ def build(path: Path, steps: list[Any], version: int, mode: str) -> Any:
     """A table after some commits, with partition statistics of the snapshot in the middle."""
     catalog = skipstone.catalog(f"sqlite:///{path}/c.db", warehouse=str(path))
     catalog.create_namespace("db")
-    table = catalog.create_table(
-        "db.t", SCHEMA, partition_by=["p"], format_version=version, properties={"write.delete.mode": mode}
-    )
+    properties = {"write.delete.mode": mode, "skipstone.index.sidecar-min-files": "1"}
+    table = catalog.create_table("db.t", SCHEMA, partition_by=["p"], format_version=version, properties=properties)
     table.append(pa.Table.from_pylist([{"id": 1, "p": "a"}], SCHEMA))
     base = compute_partition_statistics(table.metadata, table.storage, table.current_snapshot)
     used: set[str] = set()

@@ -166,7 +166,8 @@ def test_building_upon_earlier_statistics_reads_only_what_changed(tmp_path: Path
 
 
 def test_a_full_computation_takes_the_index_where_it_tells_every_entry(tmp_path: Path) -> None:
-    table = make_table(tmp_path, properties={"commit.manifest-merge.enabled": "false"})
+    properties = {"commit.manifest-merge.enabled": "false", "skipstone.index.sidecar-min-files": "1"}
+    table = make_table(tmp_path, properties=properties)
     for _ in range(3):
         table.append(ROWS)
     table.delete("state = 'a'")
@@ -309,7 +310,9 @@ def test_every_type_of_partition_field_makes_the_journey(tmp_path: Path) -> None
     catalog = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
     catalog.create_namespace("db")
     names = schema.names
-    table = catalog.create_table("db.t", schema, partition_by=names)
+    table = catalog.create_table(
+        "db.t", schema, partition_by=names, properties={"skipstone.index.sidecar-min-files": "1"}
+    )
     build_spec(table.schema, names)
     filled = pa.Table.from_pylist(
         [{"d": 1, "u": b"u" * 16, "b": b"xy", "n": 1, "f": v, "q": True} for v in (0.0, -0.0, float("nan"))] + [{}],
