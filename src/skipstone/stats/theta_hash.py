@@ -44,6 +44,7 @@ LIMIT: Final = (1 << 63) - 1  # no hash reaches it
 WITHOUT_NDV: Final = (GeometryType, GeographyType, VariantType, UnknownType)
 # Below this many values a plain loop is done before Numba is imported.
 _COMPILED_VALUES: Final = 4_096
+_SMALL_PRECISION: Final = 18  # digits that 8 bytes hold
 _SEEN_PLACES: Final = 1 << 15
 
 
@@ -149,6 +150,8 @@ def _hash_decimals(array: Any, limit: int) -> Hashes:
         return _below([hash_bytes(serialize_value(type_, v)) for v in array.to_pylist()], limit)
     rows = _bytes(array.buffers()[1])[array.offset * 16 : (array.offset + len(array)) * 16].reshape(len(array), 16)
     out = np.empty(len(array), np.uint64)
+    if array.type.precision <= _SMALL_PRECISION:
+        return out[: _kernels().hash_small_decimals(rows.view("<i8"), SEED, np.uint64(limit), out)]
     return out[: _kernels().hash_decimals(rows, SEED, np.uint64(limit), out)]
 
 

@@ -127,6 +127,28 @@ def hash_decimals(rows: Any, seed: Any, limit: Any, out: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def hash_small_decimals(rows: Any, seed: Any, limit: Any, out: Any) -> Any:
+    """The same for numbers that 8 bytes hold; of each only the low word is looked at."""
+    found = 0
+    start = uint64(seed)
+    for row in range(rows.shape[0]):
+        number = rows[row, 0]
+        size = number ^ (number >> 63)
+        length = 1
+        while length < 8 and size >> (8 * length - 1):
+            length += 1
+        word = uint64(number)
+        word = (word & uint64(0x00FF00FF00FF00FF)) << uint64(8) | (word >> uint64(8)) & uint64(0x00FF00FF00FF00FF)
+        word = (word & uint64(0x0000FFFF0000FFFF)) << uint64(16) | (word >> uint64(16)) & uint64(0x0000FFFF0000FFFF)
+        word = (word << uint64(32) | word >> uint64(32)) >> uint64(64 - 8 * length)
+        h = _ended(start ^ _mixed_1(word), start, length)
+        if h < limit:
+            out[found] = h
+            found += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
 def keep_unseen(hashes: Any, seen: Any, out: Any) -> Any:
     """The hashes without most of those that came before; `seen` has a power of two of places, one hash in each."""
     found = 0

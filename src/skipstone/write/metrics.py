@@ -194,7 +194,8 @@ def extremes(type_: PrimitiveType, array: Any) -> tuple[Value, Value]:
 
 def _float_extremes(array: Any) -> tuple[Value, Value]:
     values = array.drop_null().to_numpy().astype(np.float64, copy=False)
-    values = values[~np.isnan(values)]
+    if len(values) and np.isnan(values.min()):  # a NaN among them is the least of all to NumPy
+        values = values[~np.isnan(values)]
     if not len(values):
         return None, None
     lower, upper = float(values.min()), float(values.max())

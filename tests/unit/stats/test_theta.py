@@ -153,3 +153,14 @@ def test_a_sketch_keeps_the_smallest_hashes_however_often_values_come() -> None:
             continue
         assert sketch.theta == smallest[NOMINAL_ENTRIES]
         assert sketch.hashes.tolist() == smallest[:NOMINAL_ENTRIES]
+
+
+@pytest.mark.parametrize("precision", [18, 38])
+def test_decimals_of_every_length_hash_as_their_fewest_bytes(precision: int) -> None:
+    random = np.random.default_rng(5)
+    type_ = t.DecimalType(precision, 2)
+    edges = [sign * (1 << bits) + near for bits in range(59) for near in (-1, 0, 1) for sign in (1, -1)]
+    unscaled = [*edges, *(random.integers(-(10**17), 10**17, 5_000) >> random.integers(0, 56, 5_000)).tolist()]
+    values = [decimal.Decimal(number).scaleb(-2) for number in unscaled]
+    found = hash_array(type_, pa.array(values, to_arrow_type(type_)))
+    assert found.tolist() == [hash_value(type_, value) for value in values]
