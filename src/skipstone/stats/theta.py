@@ -17,15 +17,10 @@ from typing import Any, Final
 
 import datasketches
 import numpy as np
-import pyarrow
-import pyarrow.compute
 
 from skipstone.errors import FormatViolation
 from skipstone.metadata.types import PrimitiveType
 from skipstone.stats.theta_hash import LIMIT, Hashes, SeenHashes, hash_array
-
-pa: Any = pyarrow
-pc: Any = pyarrow.compute
 
 # Four times the usual 4,096: a standard error of 0.8 %, so that 2 % is kept at ten million distinct values.
 NOMINAL_ENTRIES: Final = 16_384
@@ -139,30 +134,20 @@ def union(sketches: Iterable[ThetaSketch]) -> ThetaSketch:
 def _smallest(theta: int, parts: list[Hashes]) -> tuple[int, Hashes]:
     joined = np.concatenate(parts)
     joined = joined[joined < np.uint64(theta)]
-    found = _among_lowest(theta, joined)
-    if found is None and len(joined) > _ENOUGH * NOMINAL_ENTRIES:
-        # Many were the same; to throw them out takes less time than to sort them.
-        joined = pc.unique(pa.array(joined)).to_numpy()
-        found = _among_lowest(theta, joined)
-    if found is not None:
-        return found
-    hashes = _different(joined)
+    # Hashes are spread evenly, so few need to be sorted: those below a share of theta, where more than enough lie if
+    # all are different. Where they are not, what was found tells how many are.
+    share = _ENOUGH * NOMINAL_ENTRIES / max(1, len(joined))
+    while share < 1:
+        hashes = _different(joined[joined < np.uint64(theta * share)])
+        if len(hashes) > NOMINAL_ENTRIES:
+            break
+        share *= _ENOUGH * NOMINAL_ENTRIES / max(1, len(hashes))
+    else:
+        hashes = _different(joined)
     if len(hashes) > NOMINAL_ENTRIES:
         theta = int(hashes[NOMINAL_ENTRIES])
         hashes = hashes[:NOMINAL_ENTRIES].copy()
     return theta, hashes
-
-
-def _among_lowest(theta: int, joined: Hashes) -> tuple[int, Hashes] | None:
-    """The answer from few of the hashes: they are spread evenly, so more than enough lie below a share of theta.
-
-    None where they do not, because too many are the same.
-    """
-    share = _ENOUGH * NOMINAL_ENTRIES / max(1, len(joined))
-    if share >= 1:
-        return None
-    hashes = _different(joined[joined < np.uint64(theta * share)])
-    return (int(hashes[NOMINAL_ENTRIES]), hashes[:NOMINAL_ENTRIES].copy()) if len(hashes) > NOMINAL_ENTRIES else None
 
 
 def _different(hashes: Hashes) -> Hashes:

@@ -15,11 +15,12 @@ import pytest
 
 import skipstone
 from skipstone.analysis.analyze import analysed_ids, finish_analysis, plan_analysis
-from skipstone.analysis.collect import Wishes
+from skipstone.analysis.collect import ColumnCollector, Wishes, is_ascii
 from skipstone.analysis.freshness import rows_added, rows_removed
 from skipstone.analysis.sketches import load_sketches, store_sketches
 from skipstone.commit import UpdateStatistics
 from skipstone.errors import InvalidInput, NotFound
+from skipstone.metadata import types as t
 from skipstone.metadata.blobs.puffin import THETA_V1
 from skipstone.stats.labels import Accuracy, Labelled, StatisticsIgnored
 from skipstone.stats.places import stats_directory
@@ -60,6 +61,17 @@ def test_every_column_is_analysed_with_exact_labels(tmp_path: Path) -> None:
     assert found.column("point.y").null_count.value == 1_000
     with pytest.raises(NotFound, match="Analysed columns: id"):
         found.column("idd")
+
+
+def test_lengths_are_in_characters(tmp_path: Path) -> None:
+    texts = pa.array(["ä" * 5, "plain", None, "", "five!", "日本"])
+    for array, most in ((texts, 5), (texts.slice(1, 3), 5), (texts.slice(5), 2), (texts.slice(2, 2), 0)):
+        collector = ColumnCollector(1, t.STRING, len(array), Wishes())
+        collector.add(array)
+        found = collector.finish()
+        assert found.length_max == most
+        assert found.length_total == sum(len(v) for v in array.to_pylist() if v is not None)
+    assert is_ascii(texts.slice(1, 4)) and not is_ascii(texts)
 
 
 def test_sketches_are_registered_for_everyone(tmp_path: Path) -> None:
