@@ -1,14 +1,15 @@
 """What is known about a row's file, as Spark columns: metadata columns, lineage, and what deletes ask for.
 
-Each row knows its file's ordinal. The facts of all files travel with the query as one value, of which a row asks for
-its own: Spark looks at them only for rows that are left in the end. If files are many, their facts are broadcast and
-joined.
+Each row knows its file's ordinal. The facts of all files travel with the query as constants, of which a row asks for
+its own. Each is asked for once, because Spark then looks only at rows that are left in the end, after filters and
+joins. If files are many, their facts are one value, and if they are very many, that is broadcast and joined.
 
 Spec: "Reserved Field IDs", "Row Lineage".
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import numpy as np
@@ -27,9 +28,10 @@ from skipstone.metadata.reserved import (
     ROW_ID,
     SPEC_ID,
 )
-from skipstone.metadata.types import Field, StructType
+from skipstone.metadata.types import STRING, Field, StructType
 from skipstone.plan.entries import partition_codes, unified_type
 from skipstone.plan.scan import ScanPlan
+from skipstone.spark.literals import literal_sql
 from skipstone.spark.scan_names import PREFIX, quoted
 from skipstone.spark.shown_arrow import shown_batch, spark_arrow_schema
 from skipstone.spark.types import FIELD_ID_KEY, to_spark_struct, to_spark_type
@@ -48,7 +50,10 @@ _PATH: Final = f"{PREFIX}path"
 _SPEC_ID: Final = f"{PREFIX}spec_id"
 _PARTITION: Final = f"{PREFIX}partition"
 _FIRST_ROW_ID: Final = f"{PREFIX}first_row_id"
+_INHERITED: Final = f"{PREFIX}inherited_sequence"  # of rows without one, where rows have ids
 
+# Up to here facts are constants in the query's text; they show in its plan.
+_CONSTANT_FILES_MAX: Final = 1_000
 # Beyond this, facts are better broadcast once than carried by every stage.
 _CARRIED_FILES_MAX: Final = 10_000
 
@@ -59,7 +64,7 @@ _NEEDS: Final[dict[int, tuple[str, ...]]] = {
     SPEC_ID.id: (_SPEC_ID,),
     PARTITION_ID: (_PARTITION,),
     ROW_ID.id: (_FIRST_ROW_ID,),
-    LAST_UPDATED_SEQUENCE_NUMBER.id: (_FIRST_ROW_ID, SEQUENCE),
+    LAST_UPDATED_SEQUENCE_NUMBER.id: (_INHERITED,),
 }
 
 
@@ -95,8 +100,17 @@ def with_facts(spark: SparkSession, frame: DataFrame, plan: ScanPlan, needed: se
         return frame.join(
             F.broadcast(spark.createDataFrame(facts, schema)), F.expr(f"{ORDINAL} = {_OTHER_ORDINAL}"), "left"
         )
-    own = F.get(_value(spark, facts, schema), F.col(ORDINAL).cast("int"))
-    return frame.select("*", *[own.getField(name).alias(name) for name in schema.names if name != _OTHER_ORDINAL])
+    if len(plan) <= _CONSTANT_FILES_MAX and _PARTITION not in needed:
+        own = (f"get({_constant(facts, f)}, cast({ORDINAL} as int)) AS {f.name}" for f in schema.fields[1:])
+        return frame.selectExpr("*", *own)
+    fact = F.get(_value(spark, facts, schema), F.col(ORDINAL).cast("int"))
+    return frame.select("*", *[fact.getField(name).alias(name) for name in schema.names if name != _OTHER_ORDINAL])
+
+
+def _constant(facts: Any, field: T.StructField) -> str:
+    """A fact of all files as SQL: text that Spark makes an array of once, when it plans."""
+    text = json.dumps(facts.column(field.name).to_pylist(), ensure_ascii=False)
+    return f"from_json({literal_sql(STRING, text)}, 'array<{field.dataType.simpleString()}>')"
 
 
 def _value(spark: SparkSession, facts: Any, schema: T.StructType) -> Column:
@@ -122,6 +136,10 @@ def _facts(plan: ScanPlan, needed: set[str]) -> tuple[Any, T.StructType]:
             columns[name], types[name] = files.column(source).combine_chunks(), spark_type
     if SEQUENCE in needed:
         columns[SEQUENCE] = pc.fill_null(columns[SEQUENCE], 0)
+    if _INHERITED in needed:
+        numbers = pc.fill_null(files.column("sequence_number"), 0)
+        known = pc.if_else(files.column("first_row_id").is_valid(), numbers, pa.scalar(None, pa.int64()))
+        columns[_INHERITED], types[_INHERITED] = known.combine_chunks(), T.LongType()
     if SCOPE in needed:
         columns[SCOPE], types[SCOPE] = pa.array(scopes_of(plan)[0], pa.int64()), T.LongType()
     if _PARTITION in needed:
@@ -159,12 +177,11 @@ def _expression(field: Field) -> str:
         assert isinstance(field.type, StructType)
         # A table that never was partitioned has null here, as other engines show it, and not a struct of nothing.
         return _PARTITION if field.type.fields else f"CAST(NULL AS {to_spark_type(field.type).simpleString()})"
-    inherited = f"CASE WHEN {_FIRST_ROW_ID} IS NOT NULL THEN {SEQUENCE} END"
     return {
         FILE.id: _PATH,
         POS.id: POSITION,
         DELETED.id: IS_DELETED,
         SPEC_ID.id: _SPEC_ID,
         ROW_ID.id: f"coalesce({lineage_name(ROW_ID)}, {_FIRST_ROW_ID} + {POSITION})",
-        LAST_UPDATED_SEQUENCE_NUMBER.id: f"coalesce({lineage_name(LAST_UPDATED_SEQUENCE_NUMBER)}, {inherited})",
+        LAST_UPDATED_SEQUENCE_NUMBER.id: f"coalesce({lineage_name(LAST_UPDATED_SEQUENCE_NUMBER)}, {_INHERITED})",
     }[field.id]

@@ -75,14 +75,15 @@ def _reach(source: Any, field: Field, column: str, with_nulls: bool) -> Predicat
     if source.schema[column].dataType != to_spark_type(field.type):
         return None  # a cast would stand between them
     name = quoted(column)
-    keys = source.select(name).where(f"{name} IS NOT NULL")
-    listed = pc.unique(keys.limit(LISTED_MAX + 1).toArrow().column(0))
+    ends = source.selectExpr(f"min({name})", f"max({name})", f"count({name})", "count(*)").toArrow()
+    not_null, every = (ends.column(place)[0].as_py() for place in (2, 3))
     try:
-        if len(listed) > LISTED_MAX:
-            found = _range(field, keys.selectExpr(f"min({name})", f"max({name})").toArrow())
+        if not_null > LISTED_MAX:
+            found = _range(field, ends)
         else:
-            found = reach(field, listed) if len(listed) else FALSE
-        if with_nulls and not source.where(f"{name} IS NULL").isEmpty():
+            keys = source.select(name).where(f"{name} IS NOT NULL").toArrow().column(0)
+            found = reach(field, pc.unique(keys)) if len(keys) else FALSE
+        if with_nulls and not_null < every:
             assert isinstance(field.type, PrimitiveType)
             found = or_(found, IsNull(Column(field_id=field.id, type=field.type, name=field.name)))
         return found

@@ -13,4 +13,4 @@ def rows(spark: Any, schema: str, values: Iterable[Sequence[Any]]) -> Any:
 
 def nothing(spark: Any) -> Any:
     """The answer of a statement that only does something."""
-    return spark.createDataFrame([], "result string").limit(0)
+    return spark.sql("SELECT CAST(NULL AS STRING) AS result LIMIT 0")
