@@ -2,7 +2,8 @@
 
 Only a plan that is asked to explain itself pays for this. Manifests, partitions and files are judged from the manifests
 themselves, so that the numbers of parts and levels fit together whatever index the plan was made with; an index that
-skipped more manifests, without opening them, is noted.
+skipped more manifests, without opening them, is noted. A partition is judged by its tuple and by the bounds of its
+files together, as a roll-up of the index has them.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from skipstone.zones.build.partitions import from_partitions
 from skipstone.zones.build.summaries import from_field_summaries
 from skipstone.zones.judge import prove
 from skipstone.zones.levels import prove_partitions
+from skipstone.zones.merge import merge_zones
 from skipstone.zones.verdict import Proofs
 from skipstone.zones.zone_map import ZoneMap
 
@@ -99,6 +101,7 @@ class _Levels:
         self.plan = plan
         self.parts = parts
         self.order = plan.float_order
+        self.remapped = remapped_ids(plan.metadata)
 
     def explain(self, manifests: list[ManifestFile], storage: Storage) -> dict[str, LevelExplanation]:
         metadata = self.plan.metadata
@@ -132,18 +135,33 @@ class _Levels:
         for spec_id in np.unique(spec_ids).tolist():
             rows = pa.array(np.flatnonzero(spec_ids == spec_id))
             zones[spec_id] = (self.plan.metadata.spec(spec_id), from_partitions(structs.take(rows), unified))
-        none, level = self._by_partition("partitions", spec_ids, zones, PARTITION_VALUE)
+        columns = merge_zones(self._metrics(files), pa.array(where), len(first))
+        none, level = self._by_partition("partitions", spec_ids, zones, PARTITION_VALUE, columns)
         return none[where], level
 
     def _by_partition(
-        self, name: str, spec_ids: npt.NDArray[np.int64], zones: dict[int, tuple[PartitionSpec, ZoneMap]], fact: str
+        self,
+        name: str,
+        spec_ids: npt.NDArray[np.int64],
+        zones: dict[int, tuple[PartitionSpec, ZoneMap]],
+        fact: str,
+        columns: ZoneMap | None = None,
     ) -> tuple[Mask, LevelExplanation]:
-        def judged(predicate: Predicate) -> tuple[Mask, Mask]:
+        """Zones judged by partition values, and by facts of their columns where there are any."""
+
+        def by_values(predicate: Predicate) -> tuple[Mask, Mask]:
             none, every = np.zeros(len(spec_ids), bool), np.zeros(len(spec_ids), bool)
             for spec_id, (spec, zone_map) in zones.items():
                 proofs = prove_partitions(predicate, spec, self.plan.schema, zone_map, self.order)
                 none[spec_ids == spec_id], every[spec_ids == spec_id] = _masks(proofs)
             return none, every
+
+        def judged(predicate: Predicate) -> tuple[Mask, Mask]:
+            none, every = by_values(predicate)
+            if columns is None:
+                return none, every
+            none_too, every_too = _masks(prove(predicate, columns, self.order))
+            return none | none_too, every | every_too
 
         sources = {i: {s for f in spec.fields for s in f.source_ids} for i, (spec, _) in zones.items()}
         found = [judged(part) for part in self.parts]
@@ -152,28 +170,37 @@ class _Levels:
             helping = [i for i, ids in sources.items() if field_ids(part) & ids]
             helps = np.isin(spec_ids, helping)
             undecided = ~none & ~every
-            reasons = {
-                NOT_PARTITIONED: int((undecided & ~helps).sum()),
-                OVERLAP_PARTITIONS: int((undecided & helps).sum()),
-            }
-            reports.append(_report(part, none, every, alone, {fact: int(none.sum())}, reasons))
+            skipped, _ = by_values(part)
+            facts = {fact: int(skipped.sum())}
+            reasons = {OVERLAP_PARTITIONS: int((undecided & helps).sum())}
+            if columns is None:
+                reasons[NOT_PARTITIONED] = int((undecided & ~helps).sum())
+            else:
+                facts |= facts_used(part, columns, none & ~skipped, self.order)
+                reasons |= self._why_kept(part, columns, undecided & ~helps)
+            reports.append(_report(part, none, every, alone, facts, reasons))
         none, every = judged(self.plan.predicate)
         return none, _level(name, none, every, reports)
 
     def _files(self, files: Any) -> LevelExplanation:
-        zones = from_manifest_table(files, self.plan.schema)
-        remapped = remapped_ids(self.plan.metadata)
-        for field_id in remapped:
-            zones = zones.forget(field_id)
-        widths = {i: _cut_width(self.plan.metadata, self.plan.schema.name_of(i)) for i in zones.columns}
+        zones = self._metrics(files)
         found = [_masks(prove(part, zones, self.order)) for part in self.parts]
         reports = []
         for part, (none, every), alone in zip(self.parts, found, _alone([n for n, _ in found])):
             facts = facts_used(part, zones, none, self.order)
-            undecided = ~none & ~every
-            reasons = why_kept(part, zones, undecided, self.order, remapped=remapped, cut_widths=widths)
+            reasons = self._why_kept(part, zones, ~none & ~every)
             reports.append(_report(part, none, every, alone, facts, reasons))
         return _level("files", *_masks(prove(self.plan.predicate, zones, self.order)), reports)
+
+    def _metrics(self, files: Any) -> ZoneMap:
+        zones = from_manifest_table(files, self.plan.schema)
+        for field_id in self.remapped:
+            zones = zones.forget(field_id)
+        return zones
+
+    def _why_kept(self, part: Predicate, zones: ZoneMap, undecided: Mask) -> dict[str, int]:
+        widths = {i: _cut_width(self.plan.metadata, self.plan.schema.name_of(i)) for i in zones.columns}
+        return why_kept(part, zones, undecided, self.order, remapped=self.remapped, cut_widths=widths)
 
 
 def _cut_width(metadata: TableMetadata, name: str) -> int | None:

@@ -58,8 +58,22 @@ def test_each_part_of_the_filter_tells_what_it_skipped(table: Any) -> None:
 
 def test_a_column_that_no_partition_is_made_of_says_so(table: Any) -> None:
     found = table.scan("n = 3").explanation()
-    assert found.level("partitions").parts[0].reasons == {NOT_PARTITIONED: 2}
+    assert found.level("manifests").parts[0].reasons == {NOT_PARTITIONED: 10}
+    assert found.level("partitions").parts[0].reasons == {reasons.OVERLAP: 2}
     assert PARTITION_VALUE not in found.level("partitions").parts[0].facts
+
+
+def test_partitions_are_skipped_by_the_bounds_of_their_files(tmp_path: Path) -> None:
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))
+    made = lake.create_table("t.zips", [("state", "string"), ("zip", "string")], partition_by=["state"])
+    made.append([{"state": f"s{i % 5}", "zip": f"{i % 5}{i:03}"} for i in range(100)])
+    scan = made.scan("zip = '3003'")
+    found = scan.explanation()
+    assert found.files == len(scan.plan()) == 1
+    partitions = found.level("partitions")
+    assert (partitions.report.zones_in, partitions.report.skipped) == (5, 4)
+    assert partitions.parts[0].facts == {"lower bound": 1, "upper bound": 3}
+    assert found.level("files").report.zones_in == 1
 
 
 def test_a_scan_of_everything_has_no_parts(table: Any) -> None:
