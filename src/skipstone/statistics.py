@@ -19,6 +19,7 @@ from skipstone.analysis.audit_own import audit_analysis, audit_index
 from skipstone.analysis.audit_statistics import audit_partition_statistics, audit_sketches
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.estimate import Estimate, estimate
+from skipstone.analysis.file_analysis import analyse_here
 from skipstone.analysis.gather import GatherStatistics
 from skipstone.analysis.partition_files import find_partition_statistics, store_partition_statistics
 from skipstone.analysis.publish import WritePartitionStatistics, partition_statistics_of
@@ -63,7 +64,7 @@ def _read_added(work: AnalysisPlan) -> Sequence[FileSummary]:
     spark = running_spark() if int(sizes.sum()) >= _SPARK_BYTES else None
     if spark is not None:
         return spark_host("gather statistics").analyse_files(work, spark, table="the files of a commit")  # type: ignore[no-any-return]
-    return in_parallel(work.work().analyse, work.rows)
+    return analyse_here(work.work(), work.rows)
 
 
 class StatisticsVerbs:
@@ -130,6 +131,7 @@ class StatisticsVerbs:
         partitions: Any = None,
         snapshot_id: int | None = None,
         full: bool = False,
+        sketches: bool = True,
         bit_vectors: bool = False,
         threads: int | None = None,
         spark: Any = None,
@@ -138,8 +140,9 @@ class StatisticsVerbs:
 
         Reads only files that were not analysed yet, unless `full` is true. `partitions` is a filter on partition
         columns, or a mapping of columns to values, in which None stands for any value, or a function of a spec id and
-        partition values by name, which gives a name to each partition that is meant. `bit_vectors` collects what Hive
-        counts distinct values with as well. With a Spark session, its tasks read the files.
+        partition values by name, which gives a name to each partition that is meant. Without `sketches` only counts,
+        bounds and lengths are collected, and what a Parquet footer proves of them is not read. `bit_vectors` collects
+        what Hive counts distinct values with as well. With a Spark session, its tasks read the files.
         """
         self._changeable()
         snapshot, schema = self._snapshot(snapshot_id), self.metadata.current_schema
@@ -151,10 +154,10 @@ class StatisticsVerbs:
             partitions=TRUE if callable(partitions) else self._partitions(partitions),
             name_of=partitions if callable(partitions) else None,
             full=full,
-            wishes=Wishes(bit_vectors=bit_vectors),
+            wishes=Wishes(ndv=sketches, quantiles=sketches, heavy_values=sketches, bit_vectors=bit_vectors),
         )
         if spark is None:
-            summaries = in_parallel(work.work().analyse, work.rows, threads)
+            summaries = analyse_here(work.work(), work.rows, threads)
         else:
             summaries = spark_host(f"analyse {self.name} with Spark").analyse_files(work, spark, table=self.name)
         finished = finish_analysis(work, summaries, now_ms=now_ms())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import tempfile
 from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import skipstone
+from skipstone.analysis.analyze import analysed_ids, plan_analysis
+from skipstone.analysis.collect import Wishes
 from skipstone.analysis.partition_files import serialize_partition_statistics
 from skipstone.analysis.partition_statistics import compute_partition_statistics, update_partition_statistics
 from skipstone.metadata import types as t
@@ -200,3 +204,58 @@ def test_the_union_of_sketches_is_the_sketch_of_the_union(parts: list[list[int]]
     joined = union([sketch(p) for p in parts])
     assert joined == sketch([v for p in parts for v in p])
     assert sorted(joined.hashes.tolist()) == sorted({hash_value(t.LONG, v) for p in parts for v in p})
+
+
+WHOLE_TYPES = {
+    "i": pa.int32(),
+    "l": pa.int64(),
+    "d": pa.date32(),
+    "time": pa.time64("us"),
+    "ts": pa.timestamp("us"),
+    "tz": pa.timestamp("us", "UTC"),
+    "dec": pa.decimal128(9, 2),
+    "dec18": pa.decimal128(18, 0),
+    "dec30": pa.decimal128(30, 3),
+    "f": pa.float64(),
+    "b": pa.bool_(),
+    "s": pa.string(),
+}
+numbers = st.one_of(st.none(), st.integers(0, 100), st.integers(0, 2**31 - 1))
+
+
+def _whole(number: int | None, type_: pa.DataType) -> Any:
+    if number is None or pa.types.is_integer(type_) or pa.types.is_temporal(type_):
+        return number
+    if pa.types.is_decimal(type_):
+        return Decimal(number % 10**6 - 500_000).scaleb(-type_.scale)
+    return {"double": float, "bool": lambda n: n % 2 == 0, "string": str}[str(type_)](number)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.tuples(*(numbers for _ in WHOLE_TYPES)), min_size=1, max_size=40), st.booleans(), st.booleans())
+def test_what_footers_prove_is_what_the_rows_say(rows: list[Any], has_sketches: bool, has_deletes: bool) -> None:
+    columns = {
+        name: pa.array([_whole(row[place], type_) for row in rows], type_)
+        for place, (name, type_) in enumerate(WHOLE_TYPES.items())
+    }
+    flags = dict.fromkeys(("ndv", "quantiles", "heavy_values"), has_sketches)
+    with tempfile.TemporaryDirectory() as place:
+        catalog = skipstone.catalog(place)
+        catalog.create_namespace("db")
+        properties = {"write.parquet.row-group-size-bytes": "64", "write.parquet.row-group-check-min-record-count": "1"}
+        table = catalog.create_table("db.t", pa.table(columns).schema, format_version=3, properties=properties)
+        table.append(pa.table(columns))
+        if has_deletes:
+            table.delete("l <= 50")
+        if not len(table.scan().plan()):
+            return
+        ids = analysed_ids(table.schema, None, table="t")
+        work = plan_analysis(
+            table.metadata, table.storage, table.current_snapshot, field_ids=ids, full=True, wishes=Wishes(**flags)
+        ).work()
+        assert _exact(work.analyse(0)) == _exact(replace(work, trusts_footers=False).analyse(0))
+
+
+def _exact(summary: Any) -> list[Any]:
+    """All but quantiles, which draw lots."""
+    return [(summary.row_count, replace(column, quantiles=None)) for column in summary.columns]

@@ -16,10 +16,11 @@ import pyarrow
 import pyarrow.compute
 
 from skipstone.analysis.collect import Wishes
-from skipstone.analysis.file_analysis import FileAnalysis, analysed_leaves, deletes_keys
+from skipstone.analysis.file_analysis import FileAnalysis, analysed_leaves, deletes_keys, files_key
+from skipstone.analysis.known import Known, KnownColumn, Need
 from skipstone.analysis.partition_groups import PartitionNaming, rows_by_name
 from skipstone.analysis.sketches import store_sketches
-from skipstone.analysis.store import AnalysisRecord, AnalysisStore, Known, KnownColumn
+from skipstone.analysis.store import AnalysisRecord, AnalysisStore
 from skipstone.errors import InvalidInput
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.snapshots import Snapshot
@@ -27,11 +28,7 @@ from skipstone.metadata.tables.statistics_files import StatisticsFile
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.scan import ScanPlan, plan_scan
 from skipstone.predicate.nodes import TRUE, Predicate
-from skipstone.stats.heavy_values import has_heavy_values
-from skipstone.stats.hyperloglog import WITH_BIT_VECTOR
-from skipstone.stats.quantiles import NUMERIC
 from skipstone.stats.summary import ColumnSummary, FileSummary, merge_summaries
-from skipstone.stats.theta_hash import WITHOUT_NDV
 from skipstone.storage.protocol import Storage
 from skipstone.zones.verdict import Verdict
 
@@ -41,7 +38,11 @@ pc: Any = pyarrow.compute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisPlan:
-    """What is to be done. `rows` are the files of `plan` that must be read; `known` is about the others."""
+    """What is to be done. `rows` are the files of `plan` that must be read; `known` is about the others.
+
+    Where the others are just those that the previous analysis was about, `carried` is what it said about all of them
+    together, and nothing more is looked at.
+    """
 
     metadata: TableMetadata
     storage: Storage
@@ -50,6 +51,7 @@ class AnalysisPlan:
     field_ids: tuple[int, ...]
     rows: tuple[int, ...]
     known: Known
+    carried: tuple[ColumnSummary, ...] | None
     previous: AnalysisRecord | None
     is_whole_table: bool
     wishes: Wishes
@@ -114,11 +116,20 @@ def plan_analysis(
         plan = plan.taking(sorted(row for rows in named for row in rows))
     store = AnalysisStore(metadata, storage)
     previous = store.find(snapshot)
+    schema, wanted = metadata.current_schema, wishes or Wishes()
     is_whole_table = partitions == TRUE and name_of is None
-    is_anew = full and is_whole_table and _covers(field_ids, previous, metadata.current_schema)
-    known = {} if is_anew else store.known(previous)
-    wanted = wishes or Wishes()
-    rows = range(len(plan)) if full else _unknown_rows(plan, known, field_ids, metadata.current_schema, wanted)
+    if full and is_whole_table and _covers(field_ids, previous, schema):
+        previous = None
+    paths = plan.files.column("file_path").to_pylist()
+    enough = set() if full else store.index(previous).paths_with(_needs(field_ids, schema, wanted))
+    rows = [row for row, path in enumerate(paths) if path not in enough]
+    carried = _carried(store, previous, plan, rows) if is_whole_table and not full else None
+    known: Known = {}
+    if carried is None:
+        known = store.known(previous)
+        # What could not be read is not known.
+        damaged = {path for path in enough if not known.get(path, {}).keys() >= set(field_ids)}
+        rows = [row for row, path in enumerate(paths) if path not in enough or path in damaged]
     return AnalysisPlan(
         metadata=metadata,
         storage=storage,
@@ -127,6 +138,7 @@ def plan_analysis(
         field_ids=tuple(field_ids),
         rows=tuple(rows),
         known=known,
+        carried=carried,
         previous=previous,
         is_whole_table=is_whole_table,
         wishes=wanted,
@@ -138,41 +150,30 @@ def _covers(field_ids: Sequence[int], previous: AnalysisRecord | None, schema: S
     return previous is None or set(previous.field_ids) & set(analysed_leaves(schema)) <= set(field_ids)
 
 
-def _unknown_rows(plan: ScanPlan, known: Known, field_ids: Sequence[int], schema: Schema, wishes: Wishes) -> list[int]:
+def _needs(field_ids: Sequence[int], schema: Schema, wishes: Wishes) -> dict[int, Need]:
     leaves = analysed_leaves(schema)
-    paths = plan.files.column("file_path").to_pylist()
-
-    def is_known(path: str) -> bool:
-        columns = known.get(path, {})
-        return all(_is_enough(columns.get(i), leaves[i].type, wishes) for i in field_ids)
-
-    return [row for row, path in enumerate(paths) if not is_known(path)]
+    return {i: Need(type=str(leaves[i].type), held=wishes.held(leaves[i].type)) for i in field_ids}  # type: ignore[arg-type]
 
 
-def _is_enough(column: KnownColumn | None, type_: Any, wishes: Wishes) -> bool:
-    """A promotion changes the bytes that sketches hash, so what was known of the old type is not enough."""
-    if column is None or column.summary.type != type_:
-        return False
-    known = column.summary
-    has_values = not isinstance(type_, WITHOUT_NDV)
-    return (
-        (known.theta is not None or not (wishes.ndv and has_values))
-        and (known.bit_vector is not None or not (wishes.bit_vectors and isinstance(type_, WITH_BIT_VECTOR)))
-        and (known.quantiles is not None or not (wishes.quantiles and isinstance(type_, NUMERIC)))
-        and (known.heavy is not None or not (wishes.heavy_values and has_values and has_heavy_values(type_)))
-    )
+def _carried(
+    store: AnalysisStore, previous: AnalysisRecord | None, plan: ScanPlan, rows: Sequence[int]
+) -> tuple[ColumnSummary, ...] | None:
+    """What the previous analysis says about all files but these rows; None where it is about other files."""
+    if previous is None or previous.covers != files_key(plan, without=rows):
+        return None
+    found = store.merged(previous)
+    return None if found is None else tuple(found)
 
 
 def finish_analysis(work: AnalysisPlan, summaries: Sequence[FileSummary], *, now_ms: int) -> FinishedAnalysis:
     """Put what was found together with what was known, store it, and write the sketches to be registered."""
-    known: Known = {path: dict(columns) for path, columns in work.known.items()}
-    for summary in summaries:
-        columns = known.setdefault(summary.file_path, {})
-        columns.update({c.field_id: KnownColumn(c, summary.deletes_key) for c in summary.columns})
     plan = work.plan if work.is_whole_table else _whole_plan(work)
     everything = sorted({*work.field_ids, *(work.previous.field_ids if work.previous else ())})
-    files = KnownFiles(plan, known)
-    merged = [m for i in everything if (m := files.merged(i)) is not None]
+    if work.carried is None:
+        files = KnownFiles(plan, _with_new(work.known, summaries))
+        merged = [m for i in everything if (m := files.merged(i)) is not None]
+    else:
+        merged = _continued(work, summaries)
     rows, is_exact = live_rows(plan, merged)
     record = AnalysisRecord(
         snapshot_id=work.snapshot.snapshot_id,
@@ -182,14 +183,14 @@ def finish_analysis(work: AnalysisPlan, summaries: Sequence[FileSummary], *, now
         row_count_is_exact=is_exact,
         size_in_bytes=pc.sum(plan.files.column("file_size_in_bytes")).as_py() or 0,
         table="",
-        summaries=work.previous.summaries if work.previous is not None and work.known else (),
+        summaries=() if work.previous is None else work.previous.summaries,
         after_deletes=tuple(m.summary.field_id for m in merged if m.is_after_deletes),
+        covers=files_key(plan),
     )
     stored = AnalysisStore(work.metadata, work.storage).save(
         record,
         new=summaries,
         merged=[m.summary for m in merged],
-        known=known,
         live=plan.files.column("file_path").to_pylist(),
     )
     return FinishedAnalysis(
@@ -198,6 +199,27 @@ def finish_analysis(work: AnalysisPlan, summaries: Sequence[FileSummary], *, now
         files_read=len(summaries),
         files_known=len(work.plan) - len(summaries),
     )
+
+
+def _with_new(known: Known, summaries: Sequence[FileSummary]) -> Known:
+    found: Known = {path: dict(columns) for path, columns in known.items()}
+    for summary in summaries:
+        columns = found.setdefault(summary.file_path, {})
+        columns.update({c.field_id: KnownColumn(c, summary.deletes_key) for c in summary.columns})
+    return found
+
+
+def _continued(work: AnalysisPlan, summaries: Sequence[FileSummary]) -> list[MergedColumn]:
+    """What was carried on, with what was found in further files."""
+    assert work.carried is not None and work.previous is not None
+    schema, merged = work.metadata.current_schema, []
+    for column in work.carried:
+        field = schema.find(column.field_id)
+        found = [c for s in summaries for c in s.columns if c.field_id == column.field_id]
+        if field is not None and field.type == column.type and len(found) == len(summaries):
+            is_after_deletes = column.field_id in work.previous.after_deletes
+            merged.append(MergedColumn(summary=merge_summaries([column, *found]), is_after_deletes=is_after_deletes))
+    return merged
 
 
 def live_rows(plan: ScanPlan, merged: Sequence[MergedColumn]) -> tuple[int, bool]:

@@ -205,7 +205,7 @@ def plan_audit(metadata: TableMetadata, storage: Storage, snapshot: Snapshot) ->
     # Sketches are compared as well; quantiles and frequent values are estimates that nothing is held to.
     wishes = Wishes(ndv=True, quantiles=False, heavy_values=False)
     return FileAudit(
-        analysis=FileAnalysis(plan=plan, storage=storage, field_ids=leaves, wishes=wishes),
+        analysis=FileAnalysis(plan=plan, storage=storage, field_ids=leaves, wishes=wishes, trusts_footers=False),
         # Without the number of rows, counts that contradict it are not passed over.
         zones=from_manifest_table(entries.drop_columns(["record_count"]), schema),
         manifests=tuple(m.manifest_path for m in listed),

@@ -1,7 +1,8 @@
 """One column of rows becomes a summary, batch by batch.
 
-Laws: counts, bounds and lengths are exact for the rows taken in. A dictionary-encoded batch gives the same summary as
-the plain one; only its dictionary is looked at, and of that only what its rows use.
+Laws: counts, bounds and lengths are exact for the rows taken in; bounds are not sought where a footer proves them. A
+dictionary-encoded batch gives the same summary as the plain one; only its dictionary is looked at, and of that only
+what its rows use.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ import numpy.typing as npt
 import pyarrow
 import pyarrow.compute
 
+from skipstone.analysis.footer_facts import ToldColumn
 from skipstone.metadata.types import BinaryType, BooleanType, PrimitiveType, StringType, Value
 from skipstone.stats.heavy_values import HeavyBuilder, has_heavy_values
 from skipstone.stats.hyperloglog import WITH_BIT_VECTOR, HyperLogLogBuilder
+from skipstone.stats.number_keys import Keys, has_keys, key_doubles, keys_of, without_nans
 from skipstone.stats.quantiles import NUMERIC, QuantilesBuilder
-from skipstone.stats.summary import ColumnSummary, widest
+from skipstone.stats.sampling import Sampler
+from skipstone.stats.sorted_numbers import sorted_numbers
+from skipstone.stats.summary import ColumnSummary, Held, widest
 from skipstone.stats.theta import ThetaBuilder
 from skipstone.stats.theta_hash import WITHOUT_NDV
 from skipstone.write.metrics import WITHOUT_BOUNDS, count_nans, extremes, is_float
@@ -28,6 +33,8 @@ pc: Any = pyarrow.compute
 
 
 _ASCII_END: Final = 128
+# Sampled numbers that wait before they are sorted.
+_KEYS_MAX: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +46,17 @@ class Wishes:
     heavy_values: bool = True
     bit_vectors: bool = False  # what Hive counts distinct values with
 
+    def held(self, type_: PrimitiveType) -> Held:
+        """The sketches that a summary of a column of this type has."""
+        has_values = not isinstance(type_, WITHOUT_NDV)
+        wanted = {
+            Held.THETA: self.ndv and has_values,
+            Held.BIT_VECTOR: self.bit_vectors and isinstance(type_, WITH_BIT_VECTOR),
+            Held.QUANTILES: self.quantiles and isinstance(type_, NUMERIC),
+            Held.HEAVY: self.heavy_values and has_values and has_heavy_values(type_),
+        }
+        return Held(sum(flag for flag, is_wanted in wanted.items() if is_wanted))
+
 
 class ColumnCollector:
     """Takes the values of one column of one file; `num_rows` says about how many there will be."""
@@ -46,17 +64,25 @@ class ColumnCollector:
     def __init__(self, field_id: int, type_: PrimitiveType, num_rows: int, wishes: Wishes) -> None:
         self._id = field_id
         self._type = type_
-        has_values = not isinstance(type_, WITHOUT_NDV)
-        self._theta = ThetaBuilder() if wishes.ndv and has_values else None
-        has_vector = wishes.bit_vectors and isinstance(type_, WITH_BIT_VECTOR)
-        self._bit_vector = HyperLogLogBuilder() if has_vector else None
-        self._quantiles = QuantilesBuilder(num_rows) if wishes.quantiles and isinstance(type_, NUMERIC) else None
-        is_counted = wishes.heavy_values and has_values and has_heavy_values(type_)
-        self._heavy = HeavyBuilder(type_, num_rows) if is_counted else None
+        held = self._held = wishes.held(type_)
+        self._told: ToldColumn | None = None
+        self._theta = ThetaBuilder() if Held.THETA in held else None
+        self._bit_vector = HyperLogLogBuilder() if Held.BIT_VECTOR in held else None
+        self._quantiles = QuantilesBuilder(num_rows) if Held.QUANTILES in held else None
+        self._heavy = HeavyBuilder(type_, num_rows) if Held.HEAVY in held else None
+        # Numbers are sorted once for both.
+        has_sample = has_keys(type_) and (self._quantiles is not None or self._heavy is not None)
+        self._sampler = Sampler(num_rows) if has_sample else None
+        self._keys: list[Keys] = []
         self._values = self._nulls = self._nans = self._trues = 0
         self._lower: Value = None
         self._upper: Value = None
         self._length_total = self._length_max = 0
+
+    def tell(self, told: ToldColumn) -> bool:
+        """Take what is certain of all rows without them; whether that is all there is to find out."""
+        self._told = told
+        return self._held == Held(0)
 
     def add(self, array: Any) -> None:
         """Take a batch in the shape of `to_arrow_type`, or the same dictionary-encoded."""
@@ -67,9 +93,28 @@ class ColumnCollector:
         if isinstance(array, pa.DictionaryArray):
             self._add_distinct(*_used(array))
             return
-        if self._heavy is not None:
+        if self._sampler is not None:
+            self._sample(array)
+        elif self._heavy is not None:
             self._heavy.add(_plain(array))
         self._look_at(array, None)
+
+    def _sample(self, array: Any) -> None:
+        assert self._sampler is not None
+        self._keys.append(keys_of(self._type, self._sampler.of(array)))
+        if sum(map(len, self._keys)) > _KEYS_MAX:
+            self._sort()
+
+    def _sort(self) -> None:
+        if self._sampler is None or not self._keys:
+            return
+        keys = sorted_numbers(np.concatenate(self._keys))
+        self._keys = []
+        if self._heavy is not None:
+            self._heavy.add_sorted(keys, self._sampler.stride)
+        if self._quantiles is not None:
+            values = key_doubles(self._type, without_nans(self._type, keys))
+            self._quantiles.add_sorted(values, self._sampler.stride)
 
     def _add_distinct(self, values: Any, counts: npt.NDArray[np.int64]) -> None:
         if self._heavy is not None:
@@ -82,13 +127,13 @@ class ColumnCollector:
             self._theta.add(self._type, array)
         if self._bit_vector is not None:
             self._bit_vector.add(self._type, array)
-        if self._quantiles is not None:
+        if self._quantiles is not None and self._sampler is None:
             self._quantiles.add(self._type, array)
         if is_float(self._type):
             self._nans += count_nans(array)
         if isinstance(self._type, BooleanType):
             self._trues += pc.sum(array).as_py() or 0
-        if not isinstance(self._type, WITHOUT_BOUNDS):
+        if self._told is None and not isinstance(self._type, WITHOUT_BOUNDS):
             lower, upper = extremes(self._type, pa.chunked_array([array]))
             self._lower = widest([self._lower, lower], is_upper=False)
             self._upper = widest([self._upper, upper], is_upper=True)
@@ -105,6 +150,10 @@ class ColumnCollector:
             self._length_total += int(np.dot(lengths.to_numpy(zero_copy_only=False).astype(np.int64), counts))
 
     def finish(self) -> ColumnSummary:
+        self._sort()
+        if self._told is not None:
+            self._values, self._nulls = self._told.value_count, self._told.null_count
+            self._lower, self._upper = self._told.lower, self._told.upper
         has_length = isinstance(self._type, StringType | BinaryType)
         return ColumnSummary(
             field_id=self._id,

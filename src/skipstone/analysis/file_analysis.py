@@ -1,11 +1,13 @@
 """The analysis of one data file: from its rows to a summary of each column. What a task of a cluster runs.
 
-Laws: rows that deletes remove are left out. A file is read once; text in a Parquet file whose column chunks are
-dictionary-encoded is never decoded. `FileAnalysis` pickles, and so does what it returns.
+Laws: rows that deletes remove are left out. A file is read once, and of a Parquet file nothing that its footer proves
+where no more is wanted; text whose column chunks are dictionary-encoded is never decoded. `FileAnalysis` pickles, and
+so does what it returns.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -17,9 +19,11 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from skipstone.analysis.collect import ColumnCollector, Wishes
+from skipstone.analysis.footer_facts import told_columns
 from skipstone.metadata.formats.parquet_types import from_parquet_schema
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import BinaryType, Field, PrimitiveType, StringType, StructType
+from skipstone.plan.entries import in_parallel
 from skipstone.plan.scan import ScanPlan
 from skipstone.read.opened import damaged
 from skipstone.read.rows import read_plan
@@ -46,13 +50,17 @@ def analysed_leaves(schema: Schema) -> dict[int, Field]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileAnalysis:
-    """Analyses the files of a plan, each by its row. Share one among tasks, and give each the rows to do."""
+    """Analyses the files of a plan, each by its row. Share one among tasks, and give each the rows to do.
+
+    Without `trusts_footers` nothing is taken from a footer, so that it can be held against the rows.
+    """
 
     plan: ScanPlan
     storage: Storage
     field_ids: tuple[int, ...]
     wishes: Wishes = field(default_factory=Wishes)
     uses_dictionaries: bool = True
+    trusts_footers: bool = True
 
     def analyse(self, row: int) -> FileSummary:
         """The summary of one file of the plan, without its deleted rows."""
@@ -60,7 +68,7 @@ class FileAnalysis:
         path, num_rows = (files.column(n)[row].as_py() for n in ("file_path", "record_count"))
         leaves = analysed_leaves(self.plan.schema)
         collectors = {i: ColumnCollector(i, leaves[i].type, num_rows, self.wishes) for i in self.field_ids}  # type: ignore[arg-type]
-        done = self._from_dictionaries(row, path, collectors) if self.uses_dictionaries else set()
+        done = self._from_footer(row, path, collectors)
         rest = [i for i in self.field_ids if i not in done]
         live = self._from_rows(row, rest, collectors)
         columns = [collectors[i].finish() for i in self.field_ids]
@@ -88,8 +96,9 @@ class FileAnalysis:
                 collectors[field_id].add(column if len(path) == 1 else pc.struct_field(column, list(path[1:])))
         return live
 
-    def _from_dictionaries(self, row: int, path: str, collectors: dict[int, ColumnCollector]) -> set[int]:
-        """Text and binary columns of a Parquet file without deletes, where their chunks are dictionary-encoded."""
+    def _from_footer(self, row: int, path: str, collectors: dict[int, ColumnCollector]) -> set[int]:
+        """The columns of a Parquet file without deletes that are done with: all that is wanted of them is in the
+        footer, or they are text or binary and their chunks are dictionary-encoded."""
         files = self.plan.files
         is_plain = (
             files.column("file_format")[row].as_py().lower() == "parquet"
@@ -99,23 +108,29 @@ class FileAnalysis:
         if not is_plain:
             return set()
         try:
-            return self._read_dictionaries(path, collectors)
+            with self.storage.open(path) as source:
+                footer = pq.read_metadata(source)
+                told = told_columns(footer, self.plan.schema, self.field_ids, path) if self.trusts_footers else {}
+                done = {i for i, column in told.items() if collectors[i].tell(column)}
+                if self.uses_dictionaries:
+                    done |= self._read_dictionaries(source, footer, path, collectors)
+                return done
         except (pa.ArrowException, OSError) as error:
-            raise damaged(path, "text columns", error) from error
+            raise damaged(path, "footer and text columns", error) from error
 
-    def _read_dictionaries(self, path: str, collectors: dict[int, ColumnCollector]) -> set[int]:
-        with self.storage.open(path) as source:
-            footer = pq.read_metadata(source)
-            found = _encoded_columns(footer, self.plan.schema, self.field_ids, path)
-            if not found:
-                return set()
-            names = list(found.values())
-            reader = pq.ParquetFile(source, metadata=footer, read_dictionary=names, pre_buffer=True)
-            for group in range(footer.num_row_groups):
-                table = reader.read_row_group(group, columns=names, use_threads=False)
-                for field_id, name in found.items():
-                    for chunk in table.column(name).chunks:
-                        collectors[field_id].add(chunk)
+    def _read_dictionaries(
+        self, source: Any, footer: Any, path: str, collectors: dict[int, ColumnCollector]
+    ) -> set[int]:
+        found = _encoded_columns(footer, self.plan.schema, self.field_ids, path)
+        if not found:
+            return set()
+        names = list(found.values())
+        reader = pq.ParquetFile(source, metadata=footer, read_dictionary=names, pre_buffer=True)
+        for group in range(footer.num_row_groups):
+            table = reader.read_row_group(group, columns=names, use_threads=False)
+            for field_id, name in found.items():
+                for chunk in table.column(name).chunks:
+                    collectors[field_id].add(chunk)
         return set(found)
 
 
@@ -139,9 +154,29 @@ def deletes_keys(plan: ScanPlan) -> list[str]:
     return keys
 
 
-def summaries_of(analysis: FileAnalysis, rows: Sequence[int]) -> list[FileSummary]:
-    """Several files, one after the other."""
-    return [analysis.analyse(row) for row in rows]
+def files_key(plan: ScanPlan, without: Sequence[int] = ()) -> str:
+    """The files of the plan but for some, and what is deleted from each, as a name."""
+    left = np.ones(len(plan), np.bool_)
+    left[list(without)] = False
+    pairs = zip(plan.files.column("file_path").to_pylist(), deletes_keys(plan), left.tolist(), strict=True)
+    text = "\n".join(sorted(f"{path} {key}" for path, key, is_left in pairs if is_left))
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def analyse_here(analysis: FileAnalysis, rows: Sequence[int], threads: int | None = None) -> list[FileSummary]:
+    """Several files, in threads of this process; where there are fewer files than threads, these share columns."""
+    ids = analysis.field_ids
+    shares = max(1, min(len(ids), (threads or os.cpu_count() or 1) // max(1, len(rows))))
+    parts = [replace(analysis, field_ids=ids[first::shares]) for first in range(shares)]
+    pairs = [(part, row) for row in rows for part in parts]
+    found = in_parallel(lambda pair: pair[0].analyse(pair[1]), pairs, threads)
+    return [_joined(found[at : at + shares], ids) for at in range(0, len(found), shares)]
+
+
+def _joined(parts: Sequence[FileSummary], field_ids: Sequence[int]) -> FileSummary:
+    """One summary of a file from some that have different columns."""
+    columns = {c.field_id: c for part in parts for c in part.columns}
+    return replace(parts[0], columns=tuple(columns[i] for i in field_ids))
 
 
 def _path(struct: StructType, field_id: int) -> tuple[int, ...]:

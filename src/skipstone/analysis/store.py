@@ -7,14 +7,14 @@ file and column stands in for an earlier one. Losing all of it loses statistics,
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 import pyarrow
 import pyarrow.parquet
 
+from skipstone.analysis.known import Known, KnownColumn, SummaryIndex, joined
 from skipstone.errors import SkipstoneError
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
@@ -22,27 +22,19 @@ from skipstone.stats.labels import ignore_file
 from skipstone.stats.places import record_path, stats_directory
 from skipstone.stats.records import AnalysisRecord, parse_record
 from skipstone.stats.summary import ColumnSummary, FileSummary
-from skipstone.stats.summary_table import summaries_from_arrow, summaries_to_arrow
+from skipstone.stats.summary_table import INDEX_COLUMNS, check_summary_schema, summaries_from_arrow, summaries_to_arrow
 from skipstone.storage.paths import join
 from skipstone.storage.protocol import Storage
 
-__all__ = ["AnalysisRecord", "AnalysisStore", "Known", "KnownColumn"]
+__all__ = ["AnalysisRecord", "AnalysisStore"]
 
 pa: Any = pyarrow
 pq: Any = pyarrow.parquet
 
 # More files than this are put together into one.
 _FILES_MAX: Final = 8
-_CODEC: Final = "zstd"
-
-
-@dataclass(frozen=True, slots=True)
-class KnownColumn:
-    summary: ColumnSummary
-    deletes_key: str
-
-
-Known = dict[str, dict[int, KnownColumn]]  # by file path and field id
+# Nearly all bytes are hashes, which no codec makes smaller.
+_CODEC: Final = "none"
 
 
 class AnalysisStore:
@@ -73,28 +65,44 @@ class AnalysisStore:
             parent = at.parent_snapshot_id
             at = None if parent is None else self._metadata.snapshots_by_id.get(parent)
 
+    def index(self, record: AnalysisRecord | None) -> SummaryIndex:
+        """Which files are known, and how well, without what is known of them."""
+        names = record.summaries if record is not None else ()
+        return SummaryIndex([t for name in names if (t := self._load(name, INDEX_COLUMNS)) is not None])
+
     def known(self, record: AnalysisRecord | None) -> Known:
         """What is known of each file; a file of summaries that is of no use is passed over with a warning."""
         found: Known = {}
         for name in record.summaries if record is not None else ():
-            for summary in self._load(name):
+            for summary in self._summaries(name):
                 columns = found.setdefault(summary.file_path, {})
                 columns.update({c.field_id: KnownColumn(c, summary.deletes_key) for c in summary.columns})
         return found
 
     def merged(self, record: AnalysisRecord) -> list[ColumnSummary] | None:
         """The summaries over the whole table; None where the file is of no use."""
-        found = self._load(record.table)
+        found = self._summaries(record.table)
         return list(found[0].columns) if found else None
 
-    def _load(self, name: str) -> list[FileSummary]:
+    def _summaries(self, name: str) -> list[FileSummary]:
+        table = self._load(name)
+        try:
+            return [] if table is None else summaries_from_arrow(table)
+        except (SkipstoneError, KeyError, TypeError, ValueError) as error:
+            ignore_file(join(self.directory, name), error)
+            return []
+
+    def _load(self, name: str, columns: Sequence[str] | None = None) -> Any:
+        """A table of summaries; None, with a warning, where it is of no use."""
         path = join(self.directory, name)
         try:
             with self._storage.open(path) as source:
-                return summaries_from_arrow(pq.read_table(source), source=path)
-        except (SkipstoneError, pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+                file = pq.ParquetFile(source)
+                check_summary_schema(file.schema_arrow, source=path)
+                return file.read(columns=columns, use_threads=False)
+        except (SkipstoneError, pa.ArrowException, OSError) as error:
             ignore_file(path, error)
-            return []
+            return None
 
     def save(
         self,
@@ -102,35 +110,33 @@ class AnalysisStore:
         *,
         new: Sequence[FileSummary],
         merged: Sequence[ColumnSummary],
-        known: Known,
         live: Sequence[str],
     ) -> AnalysisRecord:
-        """Store an analysis. `known` is all that is known of the `live` files, for when files are put together."""
+        """Store an analysis. When there are many files of summaries, the latest are put together, for `live` files."""
         names = list(record.summaries)
         if new:
-            names.append(self._store(new))
+            names.append(self._store(summaries_to_arrow(new)))
         if len(names) > _FILES_MAX:
-            names = [self._store(_of_files(known, live))]
+            names = self._with_joined_end(names, live)
         whole = FileSummary(file_path="", row_count=record.row_count, deletes_key="", columns=tuple(merged))
-        made: AnalysisRecord = msgspec.structs.replace(record, table=self._store([whole]), summaries=tuple(names))
+        made: AnalysisRecord = msgspec.structs.replace(
+            record, table=self._store(summaries_to_arrow([whole])), summaries=tuple(names)
+        )
         self._storage.write_over(record_path(self.directory, record.snapshot_id), msgspec.json.encode(made))
         return made
 
-    def _store(self, summaries: Sequence[FileSummary]) -> str:
+    def _with_joined_end(self, names: Sequence[str], live: Sequence[str]) -> list[str]:
+        """The latest files become one, up to an older one that is larger than all of them: each byte moves seldom."""
+        first = len(names) - 1
+        size = self._storage.size(join(self.directory, names[first]))
+        while first and (older := self._storage.size(join(self.directory, names[first - 1]))) <= size:
+            first, size = first - 1, size + older
+        tables = [t for name in names[first:] if (t := self._load(name)) is not None]
+        return [*names[:first], *([self._store(joined(tables, live))] if tables else [])]
+
+    def _store(self, table: Any) -> str:
         name = f"{uuid.uuid4()}.summaries.parquet"
         sink = pa.BufferOutputStream()
-        pq.write_table(summaries_to_arrow(summaries), sink, compression=_CODEC, use_dictionary=False)
+        pq.write_table(table, sink, compression=_CODEC, use_dictionary=False, write_statistics=False)
         self._storage.write_new(join(self.directory, name), sink.getvalue().to_pybytes())
         return name
-
-
-def _of_files(known: Mapping[str, Mapping[int, KnownColumn]], live: Sequence[str]) -> list[FileSummary]:
-    found: list[FileSummary] = []
-    for path in live:
-        by_key: dict[str, list[ColumnSummary]] = {}
-        for column in known.get(path, {}).values():
-            by_key.setdefault(column.deletes_key, []).append(column.summary)
-        for key, columns in by_key.items():
-            rows = columns[0].value_count
-            found.append(FileSummary(file_path=path, row_count=rows, deletes_key=key, columns=tuple(columns)))
-    return found

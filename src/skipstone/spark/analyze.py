@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from skipstone.analysis.analyze import AnalysisPlan
-from skipstone.analysis.file_analysis import FileAnalysis
-from skipstone.spark.file_tasks import over_files
+from skipstone.analysis.file_analysis import FileAnalysis, analyse_here
+from skipstone.spark.file_tasks import fits_here, over_files
 from skipstone.spark.session import active
 from skipstone.spark.task_writes import slim
 from skipstone.stats.summary import FileSummary
@@ -23,9 +23,13 @@ from skipstone.stats.summary_table import summaries_from_arrow, summaries_to_arr
 def analyse_files(work: AnalysisPlan, spark: Any = None, *, table: str) -> list[FileSummary]:
     """The summaries of the files that a planned analysis must read."""
     todo = work.plan.taking(list(work.rows))
+    sizes = todo.files.column("file_size_in_bytes").to_numpy()
+    host = active(spark)
+    if fits_here(host, sizes):
+        return analyse_here(work.work(), work.rows)
     tables = over_files(
-        active(spark),
-        todo.files.column("file_size_in_bytes").to_numpy(),
+        host,
+        sizes,
         lambda rows: todo.files.take(pa.array(rows)).combine_chunks(),
         partial(_analyse, travelling(work.work())),
         what=f"analysing {table}",

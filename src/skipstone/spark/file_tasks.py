@@ -44,7 +44,7 @@ def over_files(
     if not len(costs):
         return []
     cores = cores_of(spark)
-    is_here = costs.sum() <= _BYTES_HERE_MAX and not is_remote(spark) and is_local(spark.sparkContext.master)
+    is_here = fits_here(spark, sizes)
     rounds = 1 if is_here else max(1, min(_TASKS_PER_CORE, int(costs.sum()) // (cores * bytes_a_task)))
     portions = [portion_of(rows) for rows in balanced(costs, cores * rounds)]
     if is_here:
@@ -52,6 +52,12 @@ def over_files(
             return list(pool.map(job, portions))
     with progress(spark, what), told_as_ours():
         return _in_tasks(spark, portions, job)
+
+
+def fits_here(spark: Any, sizes: Any) -> bool:
+    """Whether files of these sizes are done in this process before a job would start, and this process sees them."""
+    is_little = sum(sizes) + len(sizes) * _OPEN_COST_BYTES <= _BYTES_HERE_MAX
+    return bool(is_little) and not is_remote(spark) and is_local(spark.sparkContext.master)
 
 
 def balanced(costs: Any, count: int) -> list[Any]:

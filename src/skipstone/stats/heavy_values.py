@@ -8,7 +8,7 @@ are scaled up and only near the truth.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,15 +17,19 @@ import pyarrow
 import pyarrow.compute
 
 from skipstone.metadata.formats.arrow_types import arrow_to_value
-from skipstone.metadata.types import BooleanType, PrimitiveType
+from skipstone.metadata.types import BinaryType, BooleanType, FixedType, PrimitiveType, StringType, UuidType
 from skipstone.metadata.values import serialize_value
+from skipstone.stats.number_keys import Keys, key_bytes
+from skipstone.stats.sampling import STRIDE_MAX, Sampler
+from skipstone.stats.sorted_numbers import run_starts
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
 KEPT_MAX: Final = 128
-SAMPLE_STRIDE: Final = 32
-SAMPLED_ROWS_MIN: Final = 200_000
+# Counts are told apart up to this one.
+_COUNT_MAX: Final = 4_096
+_AS_BYTES: Final = (StringType, BinaryType, FixedType, UuidType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,53 +46,60 @@ class HeavyBuilder:
 
     def __init__(self, type_: PrimitiveType, num_rows: int) -> None:
         self._type = type_
-        self._stride = SAMPLE_STRIDE if num_rows >= SAMPLED_ROWS_MIN else 1
-        self._random = np.random.default_rng(num_rows)
+        self._sampler = Sampler(num_rows)
         self._waiting: list[Any] = []
         self._summary = HeavyValues()
 
     def add(self, array: Any) -> None:
         """Values as they are stored; nulls are left out. Of a large file some are kept, of a small one all."""
-        array = array.drop_null() if array.null_count else array
-        if self._stride > 1 and len(array):
-            first = np.arange(0, len(array), self._stride)
-            places = np.minimum(first + self._random.integers(0, self._stride, len(first)), len(array) - 1)
-            array = array.take(pa.array(places))
+        array = self._sampler.of(array)
         if len(array):
             self._waiting.append(array)
 
     def add_counted(self, values: Any, counts: Any) -> None:
         """Values, each with how often it occurs; as from a dictionary."""
-        self._take(values, counts, 1)
+        self._take(counts, 1, lambda chosen: self._bytes(values.take(pa.array(chosen))))
+
+    def add_sorted(self, keys: Keys, stride: int) -> None:
+        """The same from sorted keys of numbers, of which each was chosen among so many."""
+        if len(keys):
+            first = run_starts(keys)
+            counts = np.diff(first, append=len(keys))
+            self._take(counts, stride, lambda chosen: key_bytes(self._type, keys[first[chosen]]))
 
     def finish(self) -> HeavyValues:
         if self._waiting:
             counted = pc.value_counts(pa.chunked_array(self._waiting))
             self._waiting = []
-            self._take(counted.field("values"), counted.field("counts").to_numpy(), self._stride)
+            values, counts = counted.field("values"), counted.field("counts").to_numpy()
+            self._take(counts, self._sampler.stride, lambda chosen: self._bytes(values.take(pa.array(chosen))))
         return self._summary
 
-    def _take(self, values: Any, counts: Any, scale: int) -> None:
-        dropped = 0
-        if len(counts) > 2 * KEPT_MAX:
-            chosen, most = _most_frequent(counts)
-            dropped = most * scale
-            values, counts = values.take(pa.array(chosen)), counts[chosen]
-        found = {
-            serialize_value(self._type, arrow_to_value(self._type, value)): int(count) * scale
-            for value, count in zip(values, counts.tolist())
-        }
-        part = HeavyValues(counts=found, error=dropped, is_sampled=scale > 1)
+    def _take(self, counts: Any, scale: int, values_at: Callable[[Any], list[bytes]]) -> None:
+        chosen, dropped = _most_frequent(counts)
+        found = dict(zip(values_at(chosen), (counts[chosen] * scale).tolist(), strict=True))
+        part = HeavyValues(counts=found, error=dropped * scale, is_sampled=scale > 1)
         self._summary = merge_heavy([self._summary, part])
+
+    def _bytes(self, values: Any) -> list[bytes]:
+        if isinstance(self._type, _AS_BYTES):
+            found: list[bytes] = values.cast(pa.binary()).to_pylist()
+            return found
+        return [serialize_value(self._type, arrow_to_value(self._type, value)) for value in values]
 
 
 def _most_frequent(counts: Any) -> tuple[Any, int]:
-    """The places of the largest counts, far more than can be kept, and the largest of those left out."""
-    repeated = np.flatnonzero(counts > 1)
-    if len(repeated) <= 2 * KEPT_MAX:
-        return repeated, 1
-    order = np.argpartition(counts[repeated], -2 * KEPT_MAX - 1)
-    return repeated[order[-2 * KEPT_MAX :]], int(counts[repeated[order[-2 * KEPT_MAX - 1]]])
+    """The places of the largest counts, more than can be kept, and the largest of those left out."""
+    if len(counts) <= 2 * KEPT_MAX:
+        return np.arange(len(counts)), 0
+    # Few counts are large, so telling how many there are of each finds the largest without sorting any.
+    clipped = np.minimum(counts, _COUNT_MAX)
+    at_least = np.bincount(clipped, minlength=_COUNT_MAX + 1)[::-1].cumsum()[::-1]
+    if at_least[-1] <= 2 * KEPT_MAX:
+        least = int(np.argmax(at_least <= 2 * KEPT_MAX))
+        return np.flatnonzero(clipped >= least), least - 1
+    order = np.argpartition(counts, -2 * KEPT_MAX - 1)
+    return order[-2 * KEPT_MAX :], int(counts[order[-2 * KEPT_MAX - 1]])
 
 
 def merge_heavy(parts: Iterable[HeavyValues]) -> HeavyValues:
@@ -115,4 +126,4 @@ def has_heavy_values(type_: PrimitiveType) -> bool:
 
 def sampling_slack(count: int) -> float:
     """Three standard deviations of a count that was scaled up from a sample."""
-    return 3 * math.sqrt(count * SAMPLE_STRIDE) + SAMPLE_STRIDE
+    return 3 * math.sqrt(count * STRIDE_MAX) + STRIDE_MAX

@@ -18,6 +18,8 @@ class AnalysisRecord(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     summaries: tuple[str, ...]
     # Columns of which some file has lost rows since it was analysed.
     after_deletes: tuple[int, ...] = ()
+    # Names the files, and what was deleted from each, that `table` is about.
+    covers: str = ""
 
     @property
     def files(self) -> tuple[str, ...]:

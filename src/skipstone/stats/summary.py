@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntFlag
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,15 @@ from skipstone.stats.heavy_values import HeavyValues, merge_heavy
 from skipstone.stats.hyperloglog import HyperLogLog
 from skipstone.stats.quantiles import Quantiles, merge_quantiles
 from skipstone.stats.theta import ThetaSketch, union
+
+
+class Held(IntFlag):
+    """What a summary may have beside counts and bounds."""
+
+    THETA = 1
+    BIT_VECTOR = 2
+    QUANTILES = 4
+    HEAVY = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +51,12 @@ class ColumnSummary:
     bit_vector: HyperLogLog | None = None
     quantiles: Quantiles | None = None
     heavy: HeavyValues | None = None
+
+    @property
+    def held(self) -> Held:
+        """Which sketches it has."""
+        sketches = (self.theta, self.bit_vector, self.quantiles, self.heavy)
+        return Held(sum(flag for flag, sketch in zip(Held, sketches, strict=True) if sketch is not None))
 
     @property
     def ordinary_count(self) -> int:

@@ -29,6 +29,7 @@ SUMMARY_SCHEMA: Final = pa.schema(
         ("deletes_key", pa.string()),
         ("field_id", pa.int32()),
         ("type", pa.string()),
+        ("held", pa.int32()),
         ("value_count", pa.int64()),
         ("null_count", pa.int64()),
         ("nan_count", pa.int64()),
@@ -46,6 +47,8 @@ SUMMARY_SCHEMA: Final = pa.schema(
         ("heavy_is_sampled", pa.bool_()),
     ]
 )
+# What tells which sketches there are, without the sketches themselves, which are nearly all of the bytes.
+INDEX_COLUMNS: Final = ("file_path", "field_id", "type", "held")
 # A file without analysed columns has one row all the same.
 _NO_COLUMN: Final = -1
 
@@ -64,6 +67,7 @@ def _row(c: ColumnSummary) -> dict[str, Any]:
     row: dict[str, Any] = {
         "field_id": c.field_id,
         "type": str(c.type),
+        "held": int(c.held),
         "value_count": c.value_count,
         "null_count": c.null_count,
         "nan_count": c.nan_count,
@@ -85,12 +89,16 @@ def _row(c: ColumnSummary) -> dict[str, Any]:
 
 def summaries_from_arrow(table: Any, *, source: str = "summaries") -> list[FileSummary]:
     """The summaries of a table's files, in the order of their first rows."""
-    if not table.schema.equals(SUMMARY_SCHEMA):
-        raise FormatViolation(f"Invalid {source}: expected the columns of file summaries, got {table.schema.names}.")
+    check_summary_schema(table.schema, source=source)
     by_file: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in table.to_pylist():
         by_file.setdefault((row["file_path"], row["deletes_key"]), []).append(row)
     return [_summary(rows, source) for rows in by_file.values()]
+
+
+def check_summary_schema(schema: Any, *, source: str) -> None:
+    if not schema.equals(SUMMARY_SCHEMA):
+        raise FormatViolation(f"Invalid {source}: expected the columns of file summaries, got {schema.names}.")
 
 
 def _summary(rows: Sequence[dict[str, Any]], source: str) -> FileSummary:

@@ -20,7 +20,8 @@ import numpy as np
 
 from skipstone.errors import FormatViolation
 from skipstone.metadata.types import PrimitiveType
-from skipstone.stats.theta_hash import LIMIT, Hashes, SeenHashes, hash_array
+from skipstone.stats.sorted_numbers import sorted_numbers
+from skipstone.stats.theta_hash import LIMIT, Hashes, SeenHashes, below, hash_array
 
 # Four times the usual 4,096: a standard error of 0.8 %, so that 2 % is kept at ten million distinct values.
 NOMINAL_ENTRIES: Final = 16_384
@@ -132,13 +133,12 @@ def union(sketches: Iterable[ThetaSketch]) -> ThetaSketch:
 
 
 def _smallest(theta: int, parts: list[Hashes]) -> tuple[int, Hashes]:
-    joined = np.concatenate(parts)
-    joined = joined[joined < np.uint64(theta)]
+    joined = below(np.concatenate(parts), theta)
     # Hashes are spread evenly, so few need to be sorted: those below a share of theta, where more than enough lie if
     # all are different. Where they are not, what was found tells how many are.
     share = _ENOUGH * NOMINAL_ENTRIES / max(1, len(joined))
     while share < 1:
-        hashes = _different(joined[joined < np.uint64(theta * share)])
+        hashes = _different(below(joined, int(theta * share)))
         if len(hashes) > NOMINAL_ENTRIES:
             break
         share *= _ENOUGH * NOMINAL_ENTRIES / max(1, len(hashes))
@@ -152,7 +152,7 @@ def _smallest(theta: int, parts: list[Hashes]) -> tuple[int, Hashes]:
 
 def _different(hashes: Hashes) -> Hashes:
     """Sorted, each once; several times as fast as NumPy's own way to tell different values."""
-    ordered = np.sort(hashes)
+    ordered = sorted_numbers(hashes)
     return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
 
 

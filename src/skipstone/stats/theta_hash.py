@@ -155,6 +155,16 @@ def _hash_decimals(array: Any, limit: int) -> Hashes:
     return out[: _kernels().hash_decimals(rows, SEED, np.uint64(limit), out)]
 
 
+def below(hashes: Hashes, limit: int) -> Hashes:
+    """The hashes below `limit`, in order."""
+    if limit >= LIMIT:
+        return hashes
+    if not _is_compiled(len(hashes)):
+        return hashes[hashes < np.uint64(limit)]
+    out = np.empty(len(hashes), np.uint64)
+    return out[: _kernels().keep_below(hashes, np.uint64(limit), out)]
+
+
 class SeenHashes:
     """Remembers hashes, not all of them: a column of few values would bring the same ones again and again."""
 

@@ -161,3 +161,14 @@ def keep_unseen(hashes: Any, seen: Any, out: Any) -> Any:
             out[found] = h
             found += 1
     return found
+
+
+@njit(cache=True, nogil=True)
+def keep_below(hashes: Any, limit: Any, out: Any) -> Any:
+    """The hashes below `limit`, in order."""
+    found = 0
+    for i in range(hashes.size):
+        if hashes[i] < limit:
+            out[found] = hashes[i]
+            found += 1
+    return found

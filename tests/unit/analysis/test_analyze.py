@@ -16,6 +16,7 @@ import pytest
 import skipstone
 from skipstone.analysis.analyze import analysed_ids, finish_analysis, plan_analysis
 from skipstone.analysis.collect import ColumnCollector, Wishes, is_ascii
+from skipstone.analysis.file_analysis import analyse_here
 from skipstone.analysis.freshness import rows_added, rows_removed
 from skipstone.analysis.sketches import load_sketches, store_sketches
 from skipstone.commit import UpdateStatistics
@@ -223,7 +224,7 @@ def test_the_work_of_a_task_pickles_and_gives_the_same_by_any_route(tmp_path: Pa
     plan = plan_analysis(table.metadata, table.storage, table.current_snapshot, field_ids=ids, wishes=wishes)
     work = plan.work()
     there = pickle.loads(pickle.dumps(work))
-    slow = replace(work, uses_dictionaries=False)
+    slow = replace(work, uses_dictionaries=False, trusts_footers=False)
     for row in range(4):
         assert pickle.loads(pickle.dumps(there.analyse(row))) == slow.analyse(row)
 
@@ -452,3 +453,100 @@ def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
     Path(table.inspect.files().column("file_path")[0].as_py()).unlink()
     report = table.audit()
     assert [f.fact for f in report.findings] == ["file"]
+
+
+# -- carried on
+
+
+MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}
+
+
+def grown_table(path: Path) -> Any:
+    table = make_table(path, properties=MERGE_ON_READ)
+    table.analyze()
+    table.append(ROWS.slice(0, 100))
+    return table
+
+
+def said(table: Any) -> list[dict[str, Any]]:
+    return [
+        row | {"top": table.statistics().column(row["column"]).top_values()} for row in table.statistics().to_rows()
+    ]
+
+
+def planned(table: Any, **options: Any) -> Any:
+    ids = analysed_ids(table.schema, None, table="t")
+    return plan_analysis(table.metadata, table.storage, table.current_snapshot, field_ids=ids, **options)
+
+
+def test_what_was_said_of_all_files_is_carried_on_when_some_are_added(tmp_path: Path) -> None:
+    table = grown_table(tmp_path)
+    work = planned(table)
+    assert work.carried is not None and not work.known
+    assert table.analyze().files_read == 4
+    carried = said(table)
+    table.analyze(full=True)
+    assert said(table) == carried
+
+
+def test_nothing_is_carried_on_from_files_that_are_gone_or_have_lost_rows(tmp_path: Path) -> None:
+    table = grown_table(tmp_path)
+    table.delete("id = 5")
+    assert planned(table).carried is None
+    table.analyze()
+    assert table.statistics().column("id").ndv.accuracy is Accuracy.UPPER_ESTIMATE
+    table.append(ROWS.slice(0, 1))
+    assert planned(table).carried is not None
+    table.analyze()
+    assert table.statistics().column("id").ndv.accuracy is Accuracy.UPPER_ESTIMATE
+    table.delete("state = 'ca'")
+    assert planned(table).carried is None
+
+
+def test_what_cannot_be_read_is_read_from_the_rows_again(tmp_path: Path) -> None:
+    table = grown_table(tmp_path)
+    table.delete("state = 'ca'")  # so that nothing can be carried on
+    directory = Path(stats_directory(table.metadata))
+    largest = max(directory.glob("*.summaries.parquet"), key=lambda p: p.stat().st_size)
+    data = bytearray(largest.read_bytes())
+    chunks = pq.ParquetFile(largest).metadata.row_group(0)
+    places = {c.path_in_schema: c.data_page_offset for c in map(chunks.column, range(chunks.num_columns))}
+    place = places["theta"]
+    data[place : place + 16] = b"\xff" * 16
+    largest.write_bytes(bytes(data))
+    with pytest.warns(StatisticsIgnored, match="summaries"):
+        assert table.analyze().files_known < 3
+    rows = table.scan().to_arrow()
+    assert table.statistics().column("id").ndv.value == len(set(rows.column("id").to_pylist()))
+
+
+def test_columns_shared_among_threads_give_the_same_summary(tmp_path: Path) -> None:
+    table = make_table(tmp_path, partition_by=[])
+    analysis = replace(planned(table, full=True), wishes=Wishes(quantiles=False)).work()  # those draw lots
+    assert analyse_here(analysis, [0], threads=3) == [analysis.analyse(0)] == analyse_here(analysis, [0], threads=1)
+
+
+# -- from footers
+
+
+def test_what_a_footer_proves_is_not_read(tmp_path: Path) -> None:
+    table = make_table(tmp_path, partition_by=[])
+    (path,) = table.scan().plan().files.column("file_path").to_pylist()
+    data = Path(path).read_bytes()
+    footer_bytes = int.from_bytes(data[-8:-4], "little") + 8
+    Path(path).write_bytes(b"PAR1" + bytes(len(data) - footer_bytes - 4) + data[-footer_bytes:])
+    table.analyze(["id"], sketches=False)
+    number = table.statistics().column("id")
+    assert (number.low, number.high, number.null_count) == (Labelled(0), Labelled(999), Labelled(0))
+    assert number.ndv is None and number.histogram() is None
+    with pytest.raises(skipstone.errors.SkipstoneError, match="damaged"):
+        table.analyze(["state"], sketches=False)
+
+
+def test_an_analysis_without_sketches_does_not_stand_in_for_one_with_them(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    assert table.analyze(sketches=False).files_read == 4
+    assert table.metadata.statistics == ()
+    assert table.analyze().files_read == 4
+    assert table.analyze(sketches=False).files_read == 0
+    assert table.statistics().column("id").ndv.value == 1_000

@@ -19,7 +19,8 @@ from skipstone.hive.service import HiveServer, HiveService, ServerSettings
 from skipstone.hive.session import HiveSession
 from skipstone.hive.store import HiveStore, Layout
 from skipstone.lake import Lake
-from skipstone.stats.quantiles import RANK_ERROR, SAMPLE_STRIDES
+from skipstone.stats.quantiles import RANK_ERROR
+from skipstone.stats.sampling import SAMPLE_STRIDES
 
 HISTOGRAMS = {"skipstone.stats.hive-histograms": "true"}
 COLUMNS = [

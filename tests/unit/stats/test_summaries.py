@@ -14,7 +14,8 @@ from skipstone.metadata import types as t
 from skipstone.stats.column_statistics import column_statistics
 from skipstone.stats.heavy_values import KEPT_MAX, HeavyBuilder, merge_heavy
 from skipstone.stats.labels import Accuracy, Labelled, weakest
-from skipstone.stats.quantiles import RANK_ERROR, SAMPLE_STRIDES, QuantilesBuilder, merge_quantiles
+from skipstone.stats.quantiles import RANK_ERROR, QuantilesBuilder, merge_quantiles
+from skipstone.stats.sampling import SAMPLE_STRIDES
 from skipstone.stats.summary import ColumnSummary, FileSummary, merge_summaries
 from skipstone.stats.summary_table import summaries_from_arrow, summaries_to_arrow
 
