@@ -239,7 +239,8 @@ def _sketches(work: AnalysisPlan, merged: Sequence[MergedColumn]) -> StatisticsF
         for m in merged
         if m.summary.theta is not None and schema.find(m.summary.field_id) is not None
     }
-    return store_sketches(found, work.metadata, work.storage, work.snapshot) if found else None
+    upper = {m.summary.field_id for m in merged if m.is_after_deletes}
+    return store_sketches(found, work.metadata, work.storage, work.snapshot, upper=upper) if found else None
 
 
 def _whole_plan(work: AnalysisPlan) -> ScanPlan:

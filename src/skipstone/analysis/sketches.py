@@ -9,7 +9,7 @@ Spec: "Table Statistics". Puffin spec: "Blob types".
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,15 +26,18 @@ from skipstone.storage.paths import join
 from skipstone.storage.protocol import Storage
 
 NDV: Final = "ndv"
+# Set where rows were deleted since a sketch was made, which takes no value out again. Others pass it over.
+UPPER_ESTIMATE: Final = "skipstone.upper-estimate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSketch:
-    """A sketch, and the snapshot it was computed from."""
+    """A sketch, the snapshot it is about, and whether it may hold values of rows that were deleted by then."""
 
     sketch: ThetaSketch
     snapshot_id: int
     sequence_number: int
+    is_upper: bool = False
 
 
 def find_sketches(metadata: TableMetadata, storage: Storage, snapshot: Snapshot) -> dict[int, StoredSketch]:
@@ -67,6 +70,7 @@ def read_sketches(file: StatisticsFile, storage: Storage) -> dict[int, StoredSke
             ),
             snapshot_id=blob.snapshot_id,
             sequence_number=blob.sequence_number,
+            is_upper=UPPER_ESTIMATE in blob.properties,
         )
         for blob in footer.blobs
         if blob.type == THETA_V1 and len(blob.fields) == 1
@@ -74,9 +78,17 @@ def read_sketches(file: StatisticsFile, storage: Storage) -> dict[int, StoredSke
 
 
 def store_sketches(
-    sketches: Mapping[int, ThetaSketch], metadata: TableMetadata, storage: Storage, snapshot: Snapshot
+    sketches: Mapping[int, ThetaSketch],
+    metadata: TableMetadata,
+    storage: Storage,
+    snapshot: Snapshot,
+    *,
+    upper: Collection[int] = (),
 ) -> StatisticsFile:
-    """Write sketches of a snapshot beside the blobs of other columns, and say how to register the file."""
+    """Write sketches of a snapshot beside the blobs of other columns, and say how to register the file.
+
+    Those of the columns in `upper` may hold values of rows that were deleted.
+    """
     writer = PuffinWriter()
     for field_id, sketch in sorted(sketches.items()):
         writer.add(
@@ -86,7 +98,7 @@ def store_sketches(
             sequence_number=snapshot.sequence_number,
             data=sketch.serialize(),
             compression_codec="zstd",
-            properties={NDV: str(sketch.ndv)},
+            properties={NDV: str(sketch.ndv)} | ({UPPER_ESTIMATE: "true"} if field_id in upper else {}),
         )
     _keep_others(writer, {(THETA_V1, (i,)) for i in sketches}, metadata, storage, snapshot)
     file = writer.finish()

@@ -18,7 +18,7 @@ from skipstone.analysis.analyze import KnownFiles, live_rows
 from skipstone.analysis.file_analysis import analysed_leaves
 from skipstone.analysis.freshness import freshness
 from skipstone.analysis.partition_groups import PartitionNaming, partitions_of, rows_by_name
-from skipstone.analysis.sketches import find_sketches
+from skipstone.analysis.sketches import StoredSketch, find_sketches
 from skipstone.analysis.store import AnalysisRecord, AnalysisStore
 from skipstone.metadata.formats.arrow_types import arrow_to_value
 from skipstone.metadata.manifests.manifest import ManifestContent
@@ -163,7 +163,7 @@ def from_metadata(
         stored = sketches.get(field_id)
         if facts is None:
             continue
-        ndv = None if stored is None else Labelled(stored.sketch.ndv, Accuracy.ESTIMATE, stored.sketch.error)
+        ndv = None if stored is None else _registered_ndv(stored, metadata, snapshot)
         columns[field_id] = _from_facts(schema, field, facts, total, has_deletes, ndv)
     return TableStatistics(
         freshness=freshness(metadata, snapshot, snapshot.snapshot_id, snapshot.timestamp_ms),
@@ -171,6 +171,21 @@ def from_metadata(
         size_in_bytes=pc.sum(plan.files.column("file_size_in_bytes")).as_py() or 0,
         columns=columns,
     )
+
+
+def _registered_ndv(stored: StoredSketch, metadata: TableMetadata, snapshot: Snapshot) -> Labelled[int] | None:
+    """What a sketch of this snapshot or of an ancestor says; None where nobody knows what has happened since.
+
+    Each row that came can have brought a value, each that went can have taken one, which the error says.
+    """
+    since = freshness(metadata, snapshot, stored.snapshot_id, 0)
+    added, removed = since.rows_added_since, since.rows_removed_since
+    if added is None or removed is None:
+        return None
+    ndv, error = stored.sketch.ndv, stored.sketch.error
+    if added == 0 and (removed or stored.is_upper):
+        return Labelled(ndv, Accuracy.UPPER_ESTIMATE, error)
+    return Labelled(ndv, Accuracy.ESTIMATE, error + (added + removed) / max(ndv, 1))
 
 
 def _whole(column: Any) -> Any:

@@ -550,3 +550,32 @@ def test_an_analysis_without_sketches_does_not_stand_in_for_one_with_them(tmp_pa
     assert table.analyze().files_read == 4
     assert table.analyze(sketches=False).files_read == 0
     assert table.statistics().column("id").ndv.value == 1_000
+
+
+# -- registered sketches alone, as others find them
+
+
+def without_own_files(table: Any) -> Any:
+    for file in Path(stats_directory(table.metadata)).iterdir():
+        file.unlink()
+    return table.statistics().column("id").ndv
+
+
+def test_a_registered_sketch_is_labelled_by_what_has_happened_since(tmp_path: Path) -> None:
+    table = make_table(tmp_path, properties=MERGE_ON_READ)
+    table.analyze(["id"])
+    assert without_own_files(table) == Labelled(1_000, Accuracy.ESTIMATE)
+    table.delete("id = 5")
+    assert table.statistics().column("id").ndv == Labelled(1_000, Accuracy.UPPER_ESTIMATE)
+    table.append(ROWS.slice(0, 99))
+    assert table.statistics().column("id").ndv == Labelled(1_000, Accuracy.ESTIMATE, 0.1)
+
+
+def test_a_sketch_that_was_carried_over_deletes_is_an_upper_estimate_to_everyone(tmp_path: Path) -> None:
+    table = make_table(tmp_path, properties=MERGE_ON_READ)
+    table.analyze(["id"])
+    table.delete("id = 5")
+    table.analyze(["id"])
+    assert without_own_files(table) == Labelled(1_000, Accuracy.UPPER_ESTIMATE)
+    table.analyze(["id"], full=True)
+    assert without_own_files(table) == Labelled(999, Accuracy.ESTIMATE)
