@@ -19,7 +19,6 @@ from skipstone.analysis.audit_own import audit_analysis, audit_index
 from skipstone.analysis.audit_statistics import audit_partition_statistics, audit_sketches
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.estimate import Estimate, estimate
-from skipstone.analysis.file_analysis import analyse_here
 from skipstone.analysis.gather import GatherStatistics
 from skipstone.analysis.partition_files import find_partition_statistics, store_partition_statistics
 from skipstone.analysis.publish import WritePartitionStatistics, partition_statistics_of
@@ -64,7 +63,7 @@ def _read_added(work: AnalysisPlan) -> Sequence[FileSummary]:
     spark = running_spark() if int(sizes.sum()) >= _SPARK_BYTES else None
     if spark is not None:
         return spark_host("gather statistics").analyse_files(work, spark, table="the files of a commit")  # type: ignore[no-any-return]
-    return analyse_here(work.work(), work.rows)
+    return in_parallel(work.work().analyse, work.rows)
 
 
 class StatisticsVerbs:
@@ -157,7 +156,7 @@ class StatisticsVerbs:
             wishes=Wishes(ndv=sketches, quantiles=sketches, heavy_values=sketches, bit_vectors=bit_vectors),
         )
         if spark is None:
-            summaries = analyse_here(work.work(), work.rows, threads)
+            summaries = in_parallel(work.work().analyse, work.rows, threads)
         else:
             summaries = spark_host(f"analyse {self.name} with Spark").analyse_files(work, spark, table=self.name)
         finished = finish_analysis(work, summaries, now_ms=now_ms())

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow
 import pyarrow.compute
 
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.file_analysis import FileAnalysis, analysed_leaves, deletes_keys, files_key
-from skipstone.analysis.known import Known, KnownColumn, Need
+from skipstone.analysis.known import Known, KnownColumn
 from skipstone.analysis.partition_groups import PartitionNaming, rows_by_name
 from skipstone.analysis.sketches import store_sketches
 from skipstone.analysis.store import AnalysisRecord, AnalysisStore
@@ -120,16 +121,13 @@ def plan_analysis(
     is_whole_table = partitions == TRUE and name_of is None
     if full and is_whole_table and _covers(field_ids, previous, schema):
         previous = None
-    paths = plan.files.column("file_path").to_pylist()
-    enough = set() if full else store.index(previous).paths_with(_needs(field_ids, schema, wanted))
-    rows = [row for row, path in enumerate(paths) if path not in enough]
-    carried = _carried(store, previous, plan, rows) if is_whole_table and not full else None
+    carried = _carried(store, previous, plan, field_ids, wanted) if is_whole_table and not full else None
     known: Known = {}
-    if carried is None:
+    if carried is not None:
+        rows = _files_since(previous, plan)
+    else:
         known = store.known(previous)
-        # What could not be read is not known.
-        damaged = {path for path in enough if not known.get(path, {}).keys() >= set(field_ids)}
-        rows = [row for row, path in enumerate(paths) if path not in enough or path in damaged]
+        rows = list(range(len(plan))) if full else _unknown_rows(plan, known, field_ids, wanted)
     return AnalysisPlan(
         metadata=metadata,
         storage=storage,
@@ -138,7 +136,7 @@ def plan_analysis(
         field_ids=tuple(field_ids),
         rows=tuple(rows),
         known=known,
-        carried=carried,
+        carried=None if carried is None else tuple(carried),
         previous=previous,
         is_whole_table=is_whole_table,
         wishes=wanted,
@@ -150,19 +148,38 @@ def _covers(field_ids: Sequence[int], previous: AnalysisRecord | None, schema: S
     return previous is None or set(previous.field_ids) & set(analysed_leaves(schema)) <= set(field_ids)
 
 
-def _needs(field_ids: Sequence[int], schema: Schema, wishes: Wishes) -> dict[int, Need]:
-    leaves = analysed_leaves(schema)
-    return {i: Need(type=str(leaves[i].type), held=wishes.held(leaves[i].type)) for i in field_ids}  # type: ignore[arg-type]
+def _unknown_rows(plan: ScanPlan, known: Known, field_ids: Sequence[int], wishes: Wishes) -> list[int]:
+    def is_known(path: str) -> bool:
+        columns = known.get(path, {})
+        return all(i in columns and _is_enough(columns[i].summary, plan.schema, wishes) for i in field_ids)
+
+    return [row for row, path in enumerate(plan.files.column("file_path").to_pylist()) if not is_known(path)]
+
+
+def _is_enough(summary: ColumnSummary, schema: Schema, wishes: Wishes) -> bool:
+    """A promotion changes the bytes that sketches hash, so what was known of the old type is not enough."""
+    field = schema.find(summary.field_id)
+    return field is not None and field.type == summary.type and wishes.held(summary.type) in summary.held
 
 
 def _carried(
-    store: AnalysisStore, previous: AnalysisRecord | None, plan: ScanPlan, rows: Sequence[int]
-) -> tuple[ColumnSummary, ...] | None:
-    """What the previous analysis says about all files but these rows; None where it is about other files."""
-    if previous is None or previous.covers != files_key(plan, without=rows):
+    store: AnalysisStore, previous: AnalysisRecord | None, plan: ScanPlan, field_ids: Sequence[int], wishes: Wishes
+) -> list[ColumnSummary] | None:
+    """What the previous analysis says about all files but those that came since; None where that is not enough, or
+    where it is about other files."""
+    if previous is None or previous.covers != files_key(plan, without=_files_since(previous, plan)):
         return None
-    found = store.merged(previous)
-    return None if found is None else tuple(found)
+    found = store.merged(previous) or []
+    enough = {s.field_id for s in found if _is_enough(s, plan.schema, wishes)}
+    return found if enough.issuperset(field_ids) else None
+
+
+def _files_since(previous: AnalysisRecord | None, plan: ScanPlan) -> list[int]:
+    """The files that were added after the previous analysis, by their sequence numbers; v1 has none."""
+    assert previous is not None
+    analysed = plan.metadata.snapshot(previous.snapshot_id).sequence_number
+    added = pc.fill_null(plan.files.column("file_sequence_number"), 0).to_numpy()
+    return np.flatnonzero(added > analysed).tolist()
 
 
 def finish_analysis(work: AnalysisPlan, summaries: Sequence[FileSummary], *, now_ms: int) -> FinishedAnalysis:

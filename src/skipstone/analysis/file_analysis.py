@@ -7,7 +7,6 @@ so does what it returns.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -23,7 +22,6 @@ from skipstone.analysis.footer_facts import told_columns
 from skipstone.metadata.formats.parquet_types import from_parquet_schema
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import BinaryType, Field, PrimitiveType, StringType, StructType
-from skipstone.plan.entries import in_parallel
 from skipstone.plan.scan import ScanPlan
 from skipstone.read.opened import damaged
 from skipstone.read.rows import read_plan
@@ -161,22 +159,6 @@ def files_key(plan: ScanPlan, without: Sequence[int] = ()) -> str:
     pairs = zip(plan.files.column("file_path").to_pylist(), deletes_keys(plan), left.tolist(), strict=True)
     text = "\n".join(sorted(f"{path} {key}" for path, key, is_left in pairs if is_left))
     return blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def analyse_here(analysis: FileAnalysis, rows: Sequence[int], threads: int | None = None) -> list[FileSummary]:
-    """Several files, in threads of this process; where there are fewer files than threads, these share columns."""
-    ids = analysis.field_ids
-    shares = max(1, min(len(ids), (threads or os.cpu_count() or 1) // max(1, len(rows))))
-    parts = [replace(analysis, field_ids=ids[first::shares]) for first in range(shares)]
-    pairs = [(part, row) for row in rows for part in parts]
-    found = in_parallel(lambda pair: pair[0].analyse(pair[1]), pairs, threads)
-    return [_joined(found[at : at + shares], ids) for at in range(0, len(found), shares)]
-
-
-def _joined(parts: Sequence[FileSummary], field_ids: Sequence[int]) -> FileSummary:
-    """One summary of a file from some that have different columns."""
-    columns = {c.field_id: c for part in parts for c in part.columns}
-    return replace(parts[0], columns=tuple(columns[i] for i in field_ids))
 
 
 def _path(struct: StructType, field_id: int) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ import msgspec
 import pyarrow
 import pyarrow.parquet
 
-from skipstone.analysis.known import Known, KnownColumn, SummaryIndex, joined
+from skipstone.analysis.known import Known, KnownColumn, joined
 from skipstone.errors import SkipstoneError
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
@@ -22,7 +22,7 @@ from skipstone.stats.labels import ignore_file
 from skipstone.stats.places import record_path, stats_directory
 from skipstone.stats.records import AnalysisRecord, parse_record
 from skipstone.stats.summary import ColumnSummary, FileSummary
-from skipstone.stats.summary_table import INDEX_COLUMNS, check_summary_schema, summaries_from_arrow, summaries_to_arrow
+from skipstone.stats.summary_table import check_summary_schema, summaries_from_arrow, summaries_to_arrow
 from skipstone.storage.paths import join
 from skipstone.storage.protocol import Storage
 
@@ -65,11 +65,6 @@ class AnalysisStore:
             parent = at.parent_snapshot_id
             at = None if parent is None else self._metadata.snapshots_by_id.get(parent)
 
-    def index(self, record: AnalysisRecord | None) -> SummaryIndex:
-        """Which files are known, and how well, without what is known of them."""
-        names = record.summaries if record is not None else ()
-        return SummaryIndex([t for name in names if (t := self._load(name, INDEX_COLUMNS)) is not None])
-
     def known(self, record: AnalysisRecord | None) -> Known:
         """What is known of each file; a file of summaries that is of no use is passed over with a warning."""
         found: Known = {}
@@ -92,14 +87,14 @@ class AnalysisStore:
             ignore_file(join(self.directory, name), error)
             return []
 
-    def _load(self, name: str, columns: Sequence[str] | None = None) -> Any:
+    def _load(self, name: str) -> Any:
         """A table of summaries; None, with a warning, where it is of no use."""
         path = join(self.directory, name)
         try:
             with self._storage.open(path) as source:
                 file = pq.ParquetFile(source)
                 check_summary_schema(file.schema_arrow, source=path)
-                return file.read(columns=columns, use_threads=False)
+                return file.read(use_threads=False)
         except (SkipstoneError, pa.ArrowException, OSError) as error:
             ignore_file(path, error)
             return None

@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from skipstone.analysis.analyze import AnalysisPlan
-from skipstone.analysis.file_analysis import FileAnalysis, analyse_here
+from skipstone.analysis.file_analysis import FileAnalysis
+from skipstone.plan.entries import in_parallel
 from skipstone.spark.file_tasks import fits_here, over_files
 from skipstone.spark.session import active
 from skipstone.spark.task_writes import slim
@@ -26,7 +27,7 @@ def analyse_files(work: AnalysisPlan, spark: Any = None, *, table: str) -> list[
     sizes = todo.files.column("file_size_in_bytes").to_numpy()
     host = active(spark)
     if fits_here(host, sizes):
-        return analyse_here(work.work(), work.rows)
+        return in_parallel(work.work().analyse, work.rows)
     tables = over_files(
         host,
         sizes,

@@ -90,7 +90,7 @@ def merge_summaries(parts: Sequence[ColumnSummary]) -> ColumnSummary:
         length_total=_total([p.length_total for p in parts]),
         length_max=_most([p.length_max for p in parts]),
         theta=_all_known([p.theta for p in parts], union),
-        bit_vector=_all_known([p.bit_vector for p in parts], HyperLogLog.empty().merge),
+        bit_vector=_all_known([p.bit_vector for p in parts], lambda known: HyperLogLog.empty().merge(known)),
         quantiles=_all_known([p.quantiles for p in parts], merge_quantiles),
         heavy=_all_known([p.heavy for p in parts], merge_heavy),
     )

@@ -29,7 +29,6 @@ SUMMARY_SCHEMA: Final = pa.schema(
         ("deletes_key", pa.string()),
         ("field_id", pa.int32()),
         ("type", pa.string()),
-        ("held", pa.int32()),
         ("value_count", pa.int64()),
         ("null_count", pa.int64()),
         ("nan_count", pa.int64()),
@@ -47,8 +46,6 @@ SUMMARY_SCHEMA: Final = pa.schema(
         ("heavy_is_sampled", pa.bool_()),
     ]
 )
-# What tells which sketches there are, without the sketches themselves, which are nearly all of the bytes.
-INDEX_COLUMNS: Final = ("file_path", "field_id", "type", "held")
 # A file without analysed columns has one row all the same.
 _NO_COLUMN: Final = -1
 
@@ -67,7 +64,6 @@ def _row(c: ColumnSummary) -> dict[str, Any]:
     row: dict[str, Any] = {
         "field_id": c.field_id,
         "type": str(c.type),
-        "held": int(c.held),
         "value_count": c.value_count,
         "null_count": c.null_count,
         "nan_count": c.nan_count,

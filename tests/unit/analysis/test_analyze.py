@@ -16,7 +16,6 @@ import pytest
 import skipstone
 from skipstone.analysis.analyze import analysed_ids, finish_analysis, plan_analysis
 from skipstone.analysis.collect import ColumnCollector, Wishes, is_ascii
-from skipstone.analysis.file_analysis import analyse_here
 from skipstone.analysis.freshness import rows_added, rows_removed
 from skipstone.analysis.sketches import load_sketches, store_sketches
 from skipstone.commit import UpdateStatistics
@@ -518,12 +517,6 @@ def test_what_cannot_be_read_is_read_from_the_rows_again(tmp_path: Path) -> None
         assert table.analyze().files_known < 3
     rows = table.scan().to_arrow()
     assert table.statistics().column("id").ndv.value == len(set(rows.column("id").to_pylist()))
-
-
-def test_columns_shared_among_threads_give_the_same_summary(tmp_path: Path) -> None:
-    table = make_table(tmp_path, partition_by=[])
-    analysis = replace(planned(table, full=True), wishes=Wishes(quantiles=False)).work()  # those draw lots
-    assert analyse_here(analysis, [0], threads=3) == [analysis.analyse(0)] == analyse_here(analysis, [0], threads=1)
 
 
 # -- from footers
