@@ -63,7 +63,7 @@ def _read_added(work: AnalysisPlan) -> Sequence[FileSummary]:
     spark = running_spark() if int(sizes.sum()) >= _SPARK_BYTES else None
     if spark is not None:
         return spark_host("gather statistics").analyse_files(work, spark, table="the files of a commit")  # type: ignore[no-any-return]
-    return in_parallel(work.work().analyse, work.rows)
+    return work.analysed_here()
 
 
 class StatisticsVerbs:
@@ -156,7 +156,7 @@ class StatisticsVerbs:
             wishes=Wishes(ndv=sketches, quantiles=sketches, heavy_values=sketches, bit_vectors=bit_vectors),
         )
         if spark is None:
-            summaries = in_parallel(work.work().analyse, work.rows, threads)
+            summaries = work.analysed_here(threads)
         else:
             summaries = spark_host(f"analyse {self.name} with Spark").analyse_files(work, spark, table=self.name)
         finished = finish_analysis(work, summaries, now_ms=now_ms())

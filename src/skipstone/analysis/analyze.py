@@ -8,8 +8,9 @@ was read make what is known of it bounds and upper estimates, until a full analy
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.statistics_files import StatisticsFile
 from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.plan.entries import in_parallel
 from skipstone.plan.scan import ScanPlan, plan_scan
 from skipstone.predicate.nodes import TRUE, Predicate
 from skipstone.stats.summary import ColumnSummary, FileSummary, merge_summaries
@@ -60,6 +62,11 @@ class AnalysisPlan:
     def work(self) -> FileAnalysis:
         """What each task needs; it pickles."""
         return FileAnalysis(plan=self.plan, storage=self.storage, field_ids=self.field_ids, wishes=self.wishes)
+
+    def analysed_here(self, threads: int | None = None) -> list[FileSummary]:
+        """The work done in threads of this process; where there are more of them than files, they share each file."""
+        shared = max(1, (threads or os.cpu_count() or 1) // max(1, len(self.rows)))
+        return in_parallel(replace(self.work(), threads=shared).analyse, self.rows, threads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,6 +59,7 @@ class FileAnalysis:
     wishes: Wishes = field(default_factory=Wishes)
     uses_dictionaries: bool = True
     trusts_footers: bool = True
+    threads: int = 1
 
     def analyse(self, row: int) -> FileSummary:
         """The summary of one file of the plan, without its deleted rows."""
@@ -87,7 +88,7 @@ class FileAnalysis:
         paths = {i: _path(wanted, i) for i in field_ids}
         one = replace(self.plan, files=self.plan.files.slice(row, 1))
         live = 0
-        for batch in read_plan(one, self.storage, wanted=wanted, threads=1):
+        for batch in read_plan(one, self.storage, wanted=wanted, threads=self.threads):
             live += batch.num_rows
             for field_id, path in paths.items():
                 column = batch.column(path[0])
@@ -125,7 +126,7 @@ class FileAnalysis:
         names = list(found.values())
         reader = pq.ParquetFile(source, metadata=footer, read_dictionary=names, pre_buffer=True)
         for group in range(footer.num_row_groups):
-            table = reader.read_row_group(group, columns=names, use_threads=False)
+            table = reader.read_row_group(group, columns=names, use_threads=self.threads > 1)
             for field_id, name in found.items():
                 for chunk in table.column(name).chunks:
                     collectors[field_id].add(chunk)

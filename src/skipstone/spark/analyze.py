@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from skipstone.analysis.analyze import AnalysisPlan
 from skipstone.analysis.file_analysis import FileAnalysis
-from skipstone.plan.entries import in_parallel
 from skipstone.spark.file_tasks import fits_here, over_files
 from skipstone.spark.session import active
 from skipstone.spark.task_writes import slim
@@ -25,11 +24,10 @@ def analyse_files(work: AnalysisPlan, spark: Any = None, *, table: str) -> list[
     """The summaries of the files that a planned analysis must read."""
     todo = work.plan.taking(list(work.rows))
     sizes = todo.files.column("file_size_in_bytes").to_numpy()
-    host = active(spark)
-    if fits_here(host, sizes):
-        return in_parallel(work.work().analyse, work.rows)
+    if spark is not None and fits_here(spark, sizes):
+        return work.analysed_here()
     tables = over_files(
-        host,
+        active(spark),
         sizes,
         lambda rows: todo.files.take(pa.array(rows)).combine_chunks(),
         partial(_analyse, travelling(work.work())),
