@@ -54,6 +54,25 @@ def _is_in(h: Any, registers: Any) -> Any:
     return (h >> uint64(10)) & ((uint64(1) << longest) - uint64(1)) != uint64(0)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _is_known(h: Any, registers: Any, keys: Any, count: Any, limit: Any) -> Any:
+    """Whether a value changes nothing, as far as one look can tell."""
+    if count > limit:
+        return _is_in(h, registers)
+    key = int64(h & uint64((1 << 25) - 1))
+    # A one in the key ends the run there, so the same key has the same run.
+    return keys[uint64(key) & uint64(keys.size - 1)] == key and key >> 10 != 0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _word(data: Any, at: Any) -> Any:
+    """Eight bytes, the lowest first. Unsigned places: of others the compiler asks whether they count from the end."""
+    k = uint64(0)
+    for i in range(8):
+        k |= uint64(data[at + uint64(i)]) << uint64(8 * i)
+    return k
+
+
 @njit(cache=True, nogil=True)
 def _put(h: Any, registers: Any, keys: Any, runs: Any, count: Any, limit: Any) -> Any:
     key, slot = int64(h & uint64((1 << 25) - 1)), uint64(0)
@@ -61,7 +80,6 @@ def _put(h: Any, registers: Any, keys: Any, runs: Any, count: Any, limit: Any) -
         slot = uint64(key & (keys.size - 1))
         while keys[slot] >= 0 and keys[slot] != key:
             slot = (slot + uint64(1)) & uint64(keys.size - 1)
-        # A one in the key ends the run there, so the same key has the same run.
         if keys[slot] == key and key >> 10:
             return count
     rest, run = h >> uint64(10), 1
@@ -83,10 +101,13 @@ def put_words(words: Any, divisor: Any, registers: Any, keys: Any, runs: Any, co
     """Values of eight bytes; with a divisor other than 1 as whole numbers, divided and rounded down."""
     for i in range(words.size):
         word = words[i]
-        if divisor != 1:
+        # By a constant the compiler divides with a multiplication.
+        if divisor == 1_000_000:
+            word = word // 1_000_000
+        elif divisor != 1:
             word = word // divisor
         h = _final(_block(_SEED, _swapped(uint64(word))) ^ uint64(8))
-        if count <= limit or not _is_in(h, registers):
+        if not _is_known(h, registers, keys, count, limit):
             count = _put(h, registers, keys, runs, count, limit)
     return count
 
@@ -95,21 +116,23 @@ def put_words(words: Any, divisor: Any, registers: Any, keys: Any, runs: Any, co
 def put_slices(data: Any, offsets: Any, registers: Any, keys: Any, runs: Any, count: Any, limit: Any) -> Any:
     """Byte strings of any length, from each offset to the next."""
     for row in range(offsets.size - 1):
-        at, end = offsets[row], offsets[row + 1]
+        at, end = uint64(offsets[row]), uint64(offsets[row + 1])
         length = end - at
         h = _SEED
-        while end - at >= 8:
-            k = uint64(0)
-            for i in range(8):
-                k |= uint64(data[at + i]) << uint64(8 * i)
-            h = _block(h, k)
-            at += 8
+        while end - at >= uint64(8):
+            h = _block(h, _word(data, at))
+            at += uint64(8)
         if at < end:
-            k = uint64(0)
-            for i in range(end - at):
-                k |= uint64(data[at + i]) << uint64(8 * i)
+            rest = end - at
+            if end >= uint64(8):
+                # The last eight bytes, without those that are not of the rest.
+                k = _word(data, end - uint64(8)) >> (uint64(8) * (uint64(8) - rest))
+            else:
+                k = uint64(0)
+                for i in range(rest):
+                    k |= uint64(data[at + uint64(i)]) << uint64(8 * i)
             h ^= _mixed(k)
-        h = _final(h ^ uint64(length))
-        if count <= limit or not _is_in(h, registers):
+        h = _final(h ^ length)
+        if not _is_known(h, registers, keys, count, limit):
             count = _put(h, registers, keys, runs, count, limit)
     return count
