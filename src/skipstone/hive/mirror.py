@@ -38,6 +38,7 @@ _FIELD_IDS: Final = "skipstone.field-ids"
 BASIC: Final = ("numRows", "numFiles", "totalSize", "rawDataSize")
 # What a partition was like when it was last looked at; statistics of another state are not its own.
 _STATE: Final = "skipstone.partition-state"
+_SPEC_ID: Final = "skipstone.partition-spec-id"
 _FORMATS: Final = Storage(
     input_format="org.apache.hadoop.mapred.FileInputFormat",
     output_format="org.apache.hadoop.mapred.FileOutputFormat",
@@ -104,9 +105,14 @@ def mirror_table(table: Table, store: HiveStore, *, database: str, name: str) ->
         store.create_table(wanted)
     else:
         store.alter_table(database, name, wanted, replaced=_replaced(known, wanted))
-    if wanted.partition_keys:
+    if wanted.partition_keys and (known is None or _may_differ(known, wanted)):
         _mirror_partitions(table, store, wanted)
     return wanted
+
+
+def _may_differ(known: HiveTable, wanted: HiveTable) -> bool:
+    """Whether partitions may be others than before: of the same rows under the same spec they are not."""
+    return any(known.parameters.get(key) != wanted.parameters.get(key) for key in (SNAPSHOT_ID, _SPEC_ID))
 
 
 def _replaced(known: HiveTable, wanted: HiveTable) -> list[str]:
@@ -142,6 +148,7 @@ def hive_table(metadata: TableMetadata, *, database: str, name: str, location: s
         TABLE_TYPE: "ICEBERG",
         METADATA_LOCATION: location,
         _TABLE_UUID: str(metadata.table_uuid),
+        _SPEC_ID: str(metadata.default_spec.spec_id),
         _FIELD_IDS: json.dumps({field.name: field.id for field in schema.fields}, ensure_ascii=False),
         **({} if metadata.current_snapshot_id is None else {SNAPSHOT_ID: str(metadata.current_snapshot_id)}),
     }
