@@ -19,6 +19,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
+from skipstone.catalog.watch import CommitWatch
 from skipstone.errors import CommitOutcomeUnknown, CommitRejected, InvalidInput, Unsupported
 
 _WRITE: Final = "skipstone_write"
@@ -44,6 +45,7 @@ class Database:
         self._fork_lock = threading.Lock()
         self._process_id = os.getpid()
         self._engine = self._create_engine()
+        self._watch = CommitWatch(self._engine_here) if self.is_sqlite and not self._is_memory else None
 
     def __str__(self) -> str:
         return self.uri.render_as_string(hide_password=True)
@@ -71,8 +73,17 @@ class Database:
                 raise CommitRejected(f"{what}: the database refused: {error.orig}. Nothing was published.") from error
             self._commit(connection, what)
 
+    def state(self) -> object | None:
+        """What changes as soon as anybody has committed anything; None where the database does not tell.
+
+        What was read after one call is still so if the next call gives an equal value.
+        """
+        return None if self._watch is None else self._watch.state()
+
     def close(self) -> None:
         """Close all connections; the next use opens new ones."""
+        if self._watch is not None:
+            self._watch.close()
         self._engine.dispose()
 
     def _commit(self, connection: sa.Connection, what: str) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 from skipstone.errors import InvalidInput, SkipstoneError
 from skipstone.hive.service.faults import declared_exception
 from skipstone.hive.service.reading import ReadingCalls
+from skipstone.hive.service.remembered import Remembered
 from skipstone.hive.service.statistics import StatisticsReadingCalls, StatisticsWritingCalls
 from skipstone.hive.service.writing import LockCalls, WritingCalls
 from skipstone.hive.store import HiveStore
@@ -28,6 +29,9 @@ _log = logging.getLogger(__name__)
 _WRITES: Final = frozenset(
     name for part in (WritingCalls, StatisticsWritingCalls, LockCalls) for name in vars(part) if name in methods
 )
+
+# Questions that planners repeat, and whose answers are small.
+_REPEATED: Final = frozenset({"get_aggr_stats_for"})
 
 # Arguments without which a call says nothing; Thrift itself has no way to ask for them.
 _NEEDED: Final = frozenset(
@@ -48,6 +52,7 @@ class HiveService(ReadingCalls, StatisticsReadingCalls, StatisticsWritingCalls, 
         self._for_hive_2 = for_hive_2
         self._store = store
         self._allow_writes = allow_writes
+        self._remembered = Remembered(store)
 
     def answer(self, call: Message, source: Input) -> bytearray:
         """The reply to a call whose arguments follow in `source`; they are read to their end in any case."""
@@ -57,10 +62,15 @@ class HiveService(ReadingCalls, StatisticsReadingCalls, StatisticsWritingCalls, 
             skip(source, STRUCT)
             source.end_frame()
             return failure(call, f"Unknown method {call.name!r}.", code=_UNKNOWN_METHOD)
+        began = source.at
         arguments = method.arguments.read(source)
         source.end_frame()
         try:
-            answer = self._answered(method, arguments)
+            if call.name in _REPEATED:
+                question = call.name.encode("utf-8") + source.data[began : source.at]
+                answer = self._remembered.answer(question, lambda: self._answered(method, arguments))
+            else:
+                answer = self._answered(method, arguments)
             if isinstance(answer, api.TApplicationException):
                 return failure(call, answer.message, code=answer.type)
             return write_message(reply, answer.write)

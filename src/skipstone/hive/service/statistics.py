@@ -13,6 +13,7 @@ from skipstone.hive.statistics import ColumnStatistics
 from skipstone.hive.store import HiveStore
 from skipstone.hive.store.layout import ENGINE_DEFAULT
 from skipstone.hive.thrift import Struct, api
+from skipstone.hive.thrift.interface import Encoded
 from skipstone.hive.wire import for_old_metastores, from_wire, to_wire
 
 
@@ -66,7 +67,7 @@ class StatisticsReadingCalls:
         encoded = encode_partitions(rows, self._store.layout, for_hive_2=self._for_hive_2)
         return api.PartitionsStatsResult(partStats=encoded)  # type: ignore[no-any-return]
 
-    def get_aggr_stats_for(self, arguments: Struct) -> Struct:
+    def get_aggr_stats_for(self, arguments: Struct) -> Encoded:
         request = arguments.request
         database, table = plain_name(request.dbName), request.tblName
         described = self._store.table(database, table)
@@ -79,7 +80,9 @@ class StatisticsReadingCalls:
             partsFound=added.partitions_found,
             isStatsCompliant=None if added.is_complete else False,
         )
-        return answer
+        out = bytearray()
+        answer.write(out)
+        return Encoded(out)
 
     def _wired(self, found: Iterable[ColumnStatistics]) -> list[Struct]:
         return [to_wire(for_old_metastores(one) if self._for_hive_2 else one) for one in found]

@@ -38,6 +38,10 @@ class HiveStore(DatabaseRows, TableRows, PartitionRows, StatisticsRows, Aggregat
     def layout(self) -> Layout:
         return self._tables.layout
 
+    def state(self) -> object | None:
+        """What changes as soon as anything is committed to the store; None where its database does not tell."""
+        return self._database.state()
+
     def close(self) -> None:
         """Close the connections to the database; the next use opens new ones."""
         self._database.close()
