@@ -13,12 +13,16 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 import pyspark
 from pyspark.sql import SparkSession
 from tests.support.spark import jvm_class
+
+Settings: TypeAlias = Mapping[str, str]
 
 _CLASS: Final = "org.apache.hadoop.hive.metastore.HiveMetaStore"
 _OPENS: Final = ("java.lang", "java.net", "java.util", "java.nio", "java.util.concurrent", "java.io", "sun.nio.ch")
@@ -37,18 +41,23 @@ _START_SECONDS_MAX: Final = 120
 class Metastore:
     """A running Hive metastore."""
 
-    def __init__(self, *, heap: str = "512m", has_locks: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        heap: str = "512m",
+        has_locks: bool = True,
+        settings: Settings = MappingProxyType({}),
+    ) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="skipstone-metastore-"))
-        self.port = free_port()
         (self.home / "log4j2.properties").write_text(_LOG4J)
-        self._process = subprocess.Popen(
-            self._command(heap, has_locks),
-            cwd=self.home,
-            stdout=(self.home / "out").open("wb"),
-            stderr=(self.home / "err").open("wb"),
-            start_new_session=True,
-        )
-        self._await()
+        self._heap = heap
+        self._has_locks = has_locks
+        self._start(settings)
+
+    def restart(self, *, settings: Settings = MappingProxyType({})) -> None:
+        """The same databases and tables, behind another port, with other settings."""
+        self._end()
+        self._start(settings)
 
     @property
     def uri(self) -> str:
@@ -59,11 +68,26 @@ class Metastore:
         return str(self.home / "warehouse")
 
     def stop(self) -> None:
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self._end()
         shutil.rmtree(self.home, ignore_errors=True)
 
-    def _command(self, heap: str, has_locks: bool) -> list[str]:
+    def _start(self, settings: Settings) -> None:
+        self.port = free_port()
+        self._process = subprocess.Popen(
+            self._command(settings),
+            cwd=self.home,
+            stdout=(self.home / "out").open("wb"),
+            stderr=(self.home / "err").open("wb"),
+            start_new_session=True,
+        )
+        self._await()
+
+    def _end(self) -> None:
+        """Killed: Derby recovers what was committed."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _command(self, changed: Settings) -> list[str]:
         jars = Path(pyspark.__file__).parent / "jars"
         settings = {
             "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={self.home}/db;create=true",
@@ -76,12 +100,13 @@ class Metastore:
             # The default pool is not among the jars; locks would fail at their first use.
             "datanucleus.connectionPoolingType": "HikariCP",
         }
-        if has_locks:
+        if self._has_locks:
             # Only then the tables for locks are made; without them a lock, or dropping a database, ends the connection.
             settings["hive.in.test"] = "true"
+        settings |= changed
         return [
             "java",
-            f"-Xmx{heap}",
+            f"-Xmx{self._heap}",
             "-Dlog4j2.contextSelector=org.apache.logging.log4j.core.selector.ClassLoaderContextSelector",
             f"-Dlog4j2.configurationFile={self.home}/log4j2.properties",
             f"-Dderby.system.home={self.home}",
