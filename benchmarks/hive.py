@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.peers_hive_analyze import analyze_figure
+from benchmarks.peers_hive_fill import multiply_partition
 from benchmarks.report import Figure, median_seconds
 from skipstone.hive.client import HiveClient
 from skipstone.hive.objects import HiveDatabase
@@ -33,26 +34,28 @@ from skipstone.hive.thrift.messages import read_head, write_message
 from skipstone.hive.types import kind_of
 from skipstone.hive.wire import to_wire
 
+if TYPE_CHECKING:
+    from tests.support.metastore import Metastore
+
 TYPES = ["int", "bigint", "double", "string", "date"]
 COLUMNS = {f"c{number}": TYPES[number % len(TYPES)] for number in range(20)}
 PEER = "Hive 2.3 metastore"
 BATCH = 1000
 # Over 10,000 partitions the peer computes for minutes: what it does to each name grows with the number of names.
 ANSWER_SECONDS_MAX = 60.0
+WITHOUT_CACHE = {"hive.metastore.aggregate.stats.cache.enabled": "false"}
 
 
 def figures(quick: bool) -> list[Figure]:
     from tests.support.metastore import Metastore  # late: it needs pyspark
 
     partitions, asked, passes = (400, 100, 3) if quick else (10_000, BATCH, 3)
-    metastore = Metastore(
-        heap="1g", has_locks=False, settings={"hive.metastore.aggregate.stats.cache.enabled": "false"}
-    )
+    metastore = Metastore(heap="1g", has_locks=False, settings=WITHOUT_CACHE)
     try:
         with our_service() as ours:
-            peer = ("127.0.0.1", metastore.port)
-            for address in (ours, peer):
-                fill(address, partitions)
+            fill(ours, range(partitions))
+            peer = filled_peer(metastore, partitions, is_multiplied=not quick)
+            assert_same(ours, peer, partitions)
             found = []
             for name, request, goal in (
                 ("get partitions", read_call(partitions, asked), 2.0),
@@ -61,7 +64,8 @@ def figures(quick: bool) -> list[Figure]:
                 seconds = [measured(address, *request, passes) for address in (ours, peer)]
                 found.append(_figure(name, seconds, goal, f"{asked} of {partitions} partitions x 20 columns"))
             found.append(_computed_figure(ours, peer, partitions, passes if quick else 1))
-            metastore.restart()
+            metastore.halt()
+            metastore.start()
             peer, again = ("127.0.0.1", metastore.port), min(partitions, BATCH)
             seconds = [measured(address, *aggregate_call(again), passes) for address in (ours, peer)]
             note = f"{again} of {partitions} partitions x 20 columns, asked once before; the peer with its cache"
@@ -125,7 +129,28 @@ def statistics(number: int) -> list[ColumnStatistics]:
     return made
 
 
-def fill(address: tuple[str, int], partitions: int) -> None:
+def filled_peer(metastore: Metastore, partitions: int, *, is_multiplied: bool) -> tuple[str, int]:
+    """The real metastore with its partitions: all of them through Thrift, or one that is multiplied."""
+    fill(("127.0.0.1", metastore.port), range(1 if is_multiplied else partitions))
+    if is_multiplied:
+        metastore.halt()
+        multiply_partition(metastore.home, range(1, partitions), columns=len(COLUMNS))
+        metastore.start(WITHOUT_CACHE)
+    return "127.0.0.1", metastore.port
+
+
+def assert_same(ours: tuple[str, int], peer: tuple[str, int], partitions: int) -> None:
+    """Both sides answer the same."""
+    names = [partition(number) for number in (0, 1, partitions // 2, partitions - 1)]
+    found = []
+    for host, port in (ours, peer):
+        with HiveClient(f"thrift://{host}:{port}") as client:
+            by_name = client.partition_statistics("default", "t", names, list(COLUMNS))
+        found.append({name: {one.column: one for one in values} for name, values in by_name.items()})
+    assert found[0] == found[1], "the two sides do not hold the same statistics"
+
+
+def fill(address: tuple[str, int], partitions: range) -> None:
     with HiveClient(f"thrift://{address[0]}:{address[1]}", timeout_seconds=1800) as client:
         sd = api.StorageDescriptor(
             cols=[api.FieldSchema(name=n, type=t) for n, t in COLUMNS.items()],
@@ -148,8 +173,8 @@ def fill(address: tuple[str, int], partitions: int) -> None:
                 tableType="MANAGED_TABLE",
             ),
         )
-        for start in range(0, partitions, BATCH):
-            numbers = range(start, min(start + BATCH, partitions))
+        for start in range(0, len(partitions), BATCH):
+            numbers = partitions[start : start + BATCH]
             new = [
                 api.Partition(values=[f"{n:05d}"], dbName="default", tableName="t", sd=sd, parameters={})
                 for n in numbers

@@ -52,12 +52,7 @@ class Metastore:
         (self.home / "log4j2.properties").write_text(_LOG4J)
         self._heap = heap
         self._has_locks = has_locks
-        self._start(settings)
-
-    def restart(self, *, settings: Settings = MappingProxyType({})) -> None:
-        """The same databases and tables, behind another port, with other settings."""
-        self._end()
-        self._start(settings)
+        self.start(settings)
 
     @property
     def uri(self) -> str:
@@ -67,11 +62,8 @@ class Metastore:
     def warehouse(self) -> str:
         return str(self.home / "warehouse")
 
-    def stop(self) -> None:
-        self._end()
-        shutil.rmtree(self.home, ignore_errors=True)
-
-    def _start(self, settings: Settings) -> None:
+    def start(self, settings: Settings = MappingProxyType({})) -> None:
+        """Begin, or go on after `halt`: with the same tables, behind another port, with other settings."""
         self.port = free_port()
         self._process = subprocess.Popen(
             self._command(settings),
@@ -82,10 +74,14 @@ class Metastore:
         )
         self._await()
 
-    def _end(self) -> None:
-        """Killed: Derby recovers what was committed."""
+    def halt(self) -> None:
+        """End the process; its database stays, and Derby recovers what was committed."""
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+    def stop(self) -> None:
+        self.halt()
+        shutil.rmtree(self.home, ignore_errors=True)
 
     def _command(self, changed: Settings) -> list[str]:
         jars = Path(pyspark.__file__).parent / "jars"
