@@ -179,13 +179,25 @@ class StatisticsVerbs:
         return statistics_by_partition(self.metadata, self.storage, self._snapshot(snapshot_id))
 
     def estimate(
-        self, filter: Any, *, snapshot_id: int | None = None, float_order: FloatOrder = FloatOrder.IEEE
+        self,
+        filter: Any,
+        *,
+        snapshot_id: int | None = None,
+        float_order: FloatOrder = FloatOrder.IEEE,
+        distinct_counts: Mapping[str, int] | None = None,
     ) -> Estimate:
-        """How many rows and bytes match a filter, from statistics, with bounds."""
+        """How many rows and bytes match a filter, from statistics, with bounds.
+
+        `distinct_counts` are numbers of distinct values by column that come from elsewhere, a Hive metastore for one.
+        They are used for columns that were not analysed, and never move a bound.
+        """
         schema = self.metadata.current_schema
         predicate = bind(as_predicate(filter), schema, table=self.name, float_order=float_order)
         snapshot = self._snapshot(snapshot_id)
-        return estimate(self.metadata, self.storage, snapshot, predicate, float_order=float_order)
+        counts = {schema.field(name).id: count for name, count in (distinct_counts or {}).items()}
+        return estimate(
+            self.metadata, self.storage, snapshot, predicate, distinct_counts=counts, float_order=float_order
+        )
 
     def audit(
         self, *, snapshot_id: int | None = None, repair: bool = False, threads: int | None = None, spark: Any = None

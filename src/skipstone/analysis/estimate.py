@@ -8,7 +8,9 @@ likewise. Where metadata alone tells the number it is exact.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,8 +23,8 @@ from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.scan import ScanPlan, plan_scan
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Predicate, field_ids
-from skipstone.stats.column_statistics import TableStatistics
-from skipstone.stats.labels import Accuracy
+from skipstone.stats.column_statistics import ColumnStatistics, TableStatistics
+from skipstone.stats.labels import Accuracy, Labelled
 from skipstone.stats.selectivity import selectivity
 from skipstone.storage.protocol import Storage
 from skipstone.zones.verdict import Verdict
@@ -55,9 +57,14 @@ def estimate(
     snapshot: Snapshot | None,
     predicate: Predicate,
     *,
+    distinct_counts: Mapping[int, int] = MappingProxyType({}),
     float_order: FloatOrder = FloatOrder.SPARK,
 ) -> Estimate:
-    """The rows of a snapshot that match a bound predicate."""
+    """The rows of a snapshot that match a bound predicate.
+
+    `distinct_counts` are others' numbers of distinct values by field id, for columns that no analysis has counted:
+    they make a number of rows more likely, and move no bound.
+    """
     schema = metadata.current_schema
     plan = plan_scan(metadata, storage, snapshot=snapshot, schema=schema, predicate=predicate, float_order=float_order)
     least, most, size = _proven(plan)
@@ -66,7 +73,7 @@ def estimate(
         rows = least if exact is None else exact
         return _estimate(rows, rows, rows, size, most, Accuracy.EXACT)
     known = table_statistics(metadata, storage, snapshot)
-    share = selectivity(predicate, known.columns, float_order)
+    share = selectivity(predicate, _counted(known, distinct_counts), float_order)
     seen = _seen(known, predicate)
     since = known.freshness
     low, high = least, most
@@ -77,6 +84,16 @@ def estimate(
     high = max(low, high)
     now = seen.live + (since.rows_added_since or 0) - (since.rows_removed_since or 0)
     return _estimate(min(max(round(share.share * max(now, 0)), low), high), low, high, size, most, Accuracy.ESTIMATE)
+
+
+def _counted(known: TableStatistics, distinct_counts: Mapping[int, int]) -> Mapping[int, ColumnStatistics]:
+    """The columns, with others' numbers of distinct values where there is none."""
+    told = {
+        number: replace(column, ndv=Labelled(count, Accuracy.ESTIMATE))
+        for number, count in distinct_counts.items()
+        if (column := known.columns.get(number)) is not None and column.ndv is None
+    }
+    return {**known.columns, **told}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ estimate: Hive's lows and highs may be rounded and nobody proves that no row was
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -121,6 +121,17 @@ def import_statistics(
                 ImportedStatistics(statistics=one, partition=name, is_accurate=one.column in known) for one in values
             ]
     return found
+
+
+def distinct_counts(imported: Iterable[ImportedStatistics], ours: Table) -> dict[str, int]:
+    """What a metastore tells of the numbers of distinct values of a table's columns, as `Table.estimate` takes it."""
+    names = {field.name.lower(): field.name for field in ours.metadata.current_schema.fields}
+    found = (one.statistics for one in imported if one.partition is None)
+    return {
+        names[one.column.lower()]: one.num_distincts
+        for one in found
+        if one.num_distincts and one.column.lower() in names
+    }
 
 
 def _as_there(statistics: Sequence[ColumnStatistics], columns: Sequence[Any]) -> list[ColumnStatistics]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,13 +11,22 @@ import pytest
 from tests.support.hive import every_type, fill, statistics_of
 
 import skipstone
+from skipstone.errors import NotFound
 from skipstone.hive.accurate import accurate_columns, with_columns, without_columns
 from skipstone.hive.client import HiveClient
 from skipstone.hive.mirror import mirror_lake, partition_naming
 from skipstone.hive.partition_names import NULL_NAME, parse_partition_name, partition_name
-from skipstone.hive.publish import import_statistics, publish_statistics, publish_table
+from skipstone.hive.publish import (
+    ImportedStatistics,
+    distinct_counts,
+    import_statistics,
+    publish_statistics,
+    publish_table,
+)
 from skipstone.hive.service import HiveServer, HiveService, ServerSettings
+from skipstone.hive.statistics import ColumnStatistics
 from skipstone.hive.store import HiveStore
+from skipstone.hive.types import Kind
 from skipstone.stats.labels import Accuracy
 
 
@@ -112,3 +122,25 @@ def test_partition_names_are_parsed_back(value: str) -> None:
     name = partition_name(["k", "K 2"], [value, None])
     assert parse_partition_name(name) == {"k": value, "K 2": NULL_NAME}
     assert name.count("/") == 1
+
+
+def test_imported_numbers_of_distinct_values_make_an_estimate_likelier_and_move_no_bound(tmp_path: Path) -> None:
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path / "lake"))
+    table = lake.create_table("db.t", [("Id", "long"), ("s", "string")])
+    table.append([{"Id": number % 50, "s": "x"} for number in range(1000)])
+    told = ColumnStatistics(column="id", type="bigint", kind=Kind.LONG, num_nulls=0, num_distincts=50)
+    of_table, of_part, of_none = (
+        ImportedStatistics(statistics=told, partition=None, is_accurate=False),
+        ImportedStatistics(statistics=replace(told, num_distincts=1), partition="p=1", is_accurate=True),
+        ImportedStatistics(statistics=replace(told, column="gone"), partition=None, is_accurate=True),
+    )
+    counts = distinct_counts([of_table, of_part, of_none], table)
+    assert counts == {"Id": 50}
+    plain, likelier = table.estimate("Id = 7"), table.estimate("Id = 7", distinct_counts=counts)
+    assert likelier.rows == 20 != plain.rows
+    assert replace(likelier, rows=plain.rows, bytes=plain.bytes) == plain
+    # What was analysed is better than what is told, and a lie moves no bound.
+    table.analyze()
+    assert table.estimate("Id = 7", distinct_counts={"Id": 1}) == table.estimate("Id = 7")
+    with pytest.raises(NotFound, match="'nope'"):
+        table.estimate("Id = 7", distinct_counts={"nope": 1})
