@@ -243,3 +243,28 @@ def test_what_an_entry_has_no_room_for_is_in_the_metadata(catalog: HiveCatalog) 
     assert not {"k" * 257, "long"} & entry.parameters.keys()
     assert [column.comment for column in entry.sd.cols] == [None, "x" * 256]
     assert Lake(catalog).load_table("db.t").properties.items() >= {"k" * 257: "v", "long": "v" * 4001}.items()
+
+
+def test_a_column_name_that_no_metastore_holds_is_refused_before_anything_is_stored(
+    catalog: HiveCatalog, tmp_path: Path
+) -> None:
+    lake = Lake(catalog)
+    with pytest.raises(InvalidInput, match="at most 767 characters, got one of 768"):
+        lake.create_table("db.t", [("x" * 768, "int")])
+    with pytest.raises(InvalidInput, match="got one of 768"):
+        lake.create_table("db.t", [("\U0001f600" * 384, "int")])
+    assert not list((tmp_path / "lake").rglob("*.json"))
+    table = lake.create_table("db.t", [("x" * 767, "int")])
+    with pytest.raises(InvalidInput, match="got one of 800"), table.update_schema() as update:
+        update.add_column("y" * 800, "int")
+    assert [field.name for field in lake.load_table("db.t").metadata.current_schema.fields] == ["x" * 767]
+
+
+def test_a_namespaces_comment_is_changed_and_removed(catalog: HiveCatalog) -> None:
+    for comment in ("one", "two ' \" ü", ""):
+        catalog.update_namespace_properties(("db",), {"comment": comment, "k": "v"})
+        assert catalog.namespace_properties(("db",)).get("comment", "") == comment
+    catalog.update_namespace_properties(("db",), {"comment": "three"})
+    catalog.update_namespace_properties(("db",), removals=["comment"])
+    assert "comment" not in catalog.namespace_properties(("db",))
+    assert catalog.namespace_properties(("db",))["k"] == "v"

@@ -15,7 +15,7 @@ import pytest
 from tests.support.hive import TYPES, by_name, every_type, statistics_of
 
 import skipstone
-from skipstone.errors import AlreadyExists, CommitRejected, InvalidInput, NotFound
+from skipstone.errors import AlreadyExists, CommitRejected, InvalidInput, NotFound, Unsupported
 from skipstone.hive.accurate import accurate_columns
 from skipstone.hive.catalog import HiveCatalog, open_hive_catalog
 from skipstone.hive.client import HiveClient
@@ -408,6 +408,14 @@ def test_odd_names_go_through_a_real_metastore_as_far_as_it_takes_them(metastore
     lake.create_namespace("Odd", {"comment": ODD_TEXT})
     lake.update_namespace_properties("odd", {ODD_TEXT: ODD_TEXT})
     assert lake.namespace_properties("ODD").items() >= {ODD_TEXT: ODD_TEXT, "comment": ODD_TEXT}.items()
+    # Hive 2 takes no other description of a database, and is silent about it.
+    lake.update_namespace_properties("odd", {"comment": "another"})
+    assert lake.namespace_properties("odd").items() >= {ODD_TEXT: ODD_TEXT, "comment": "another"}.items()
+    lake.update_namespace_properties("odd", {"k": "v"}, ["comment"])
+    assert lake.namespace_properties("odd").keys() >= {ODD_TEXT, "k"}
+    assert "comment" not in lake.namespace_properties("odd")
+    with pytest.raises(Unsupported, match="Cannot move namespace odd"):
+        lake.update_namespace_properties("odd", {"location": str(tmp_path / "elsewhere")})
     table = lake.create_table("Odd.Select", [(name, "long") for name in ODD_COLUMNS], properties={"k": ODD_TEXT})
     row = {name: number for number, name in enumerate(ODD_COLUMNS)}
     table.append([row])
@@ -434,6 +442,10 @@ def test_odd_names_go_through_a_real_metastore_as_far_as_it_takes_them(metastore
     assert again.metadata.current_schema.field("long").doc == "ü" * 300
     assert (again.properties["x" * 257], again.properties["y"]) == ("1", "ü" * 40_000)
     # What it cannot take is refused, and leaves nothing behind.
+    with pytest.raises(InvalidInput, match="at most 767 characters"), again.update_schema() as update:
+        update.add_column("z" * 768, "int")
+    with again.update_schema() as update:
+        update.add_column("z" * 767, "int")
     with pytest.raises(InvalidInput, match="'id' and 'ID'"), again.update_schema() as update:
         update.add_column("ID", "int")
     for name in ("O'Brien", "Größe", "x; DROP TABLE TBLS", "日本語", "\U0001f600", "back`tick", "with space"):

@@ -28,6 +28,7 @@ from skipstone.errors import (
     InvalidInput,
     NotFound,
     SkipstoneError,
+    Unsupported,
     what_exists,
 )
 from skipstone.hive.accurate import KEY as ACCURATE
@@ -132,9 +133,9 @@ class HiveCatalog:
         found: dict[str, str] = dict(database.parameters or {})
         if database.locationUri:
             found["location"] = database.locationUri
-        if database.description:
-            found["comment"] = database.description
-        return found
+        # As a parameter there is only what an old metastore did not take as the description.
+        comment = found.pop("comment", database.description)
+        return {**found, "comment": comment} if comment else found
 
     def update_namespace_properties(
         self, namespace: Namespace, updates: Mapping[str, str] | None = None, removals: Iterable[str] = ()
@@ -146,11 +147,26 @@ class HiveCatalog:
                 f"Cannot update namespace {display(namespace)}: expected each key once, got {', '.join(both)} "
                 f"both to set and to remove."
             )
-        kept = {key: value for key, value in (database.parameters or {}).items() if key not in gone}
+        parameters = dict(database.parameters or {})
+        comment = parameters.pop("comment", database.description)
+        kept = {key: value for key, value in parameters.items() if key not in gone}
         database.locationUri = new.pop("location", database.locationUri)
-        database.description = new.pop("comment", None if "comment" in gone else database.description)
+        database.description = new.pop("comment", None if "comment" in gone else comment)
         database.parameters = {**kept, **new}
-        self._client.call("alter_database", dbname=namespace[0], db=database)
+        self._alter_database(namespace, database)
+
+    def _alter_database(self, namespace: Namespace, wanted: Any) -> None:
+        """Change what can be changed: Hive 2 takes parameters only, and says nothing of the rest."""
+        self._client.call("alter_database", dbname=namespace[0], db=wanted)
+        got = self._database(namespace)
+        if (got.description or "") != (wanted.description or ""):
+            got.parameters = {**wanted.parameters, "comment": wanted.description or ""}
+            self._client.call("alter_database", dbname=namespace[0], db=got)
+        if _plain(got.locationUri or "") != _plain(wanted.locationUri or ""):
+            raise Unsupported(
+                f"Cannot move namespace {display(namespace)} to {wanted.locationUri}: the metastore leaves it at "
+                f"{got.locationUri}. Its other properties were changed."
+            )
 
     def default_location(self, identifier: Identifier) -> str:
         base = self._database(identifier[:-1]).locationUri

@@ -29,6 +29,7 @@ _SECONDS_MAX: Final = 2**31 - 1
 _PARAMETER_LENGTH_MAX: Final = 4000
 _KEY_LENGTH_MAX: Final = 256
 _COMMENT_LENGTH_MAX: Final = 256
+_NAME_LENGTH_MAX: Final = 767
 _EXPOSED: Final = (
     "current-schema", "current-snapshot-id", "current-snapshot-timestamp-ms", "current-snapshot-summary",
     "default-partition-spec", "default-sort-order",
@@ -42,9 +43,15 @@ def is_iceberg(table: Struct) -> bool:
 
 
 def check_columns(schema: Schema, *, table: str) -> None:
-    """A metastore writes the names of columns in small letters, and has no place for two of one name."""
+    """A metastore writes the names of columns in small letters, and has no place for two of one name or a long one."""
     seen: dict[str, str] = {}
     for field in schema.fields:
+        length = len(field.name.encode("utf-16-le")) // 2
+        if length > _NAME_LENGTH_MAX:
+            raise InvalidInput(
+                f"Cannot keep {table} in a metastore: expected names of columns of at most {_NAME_LENGTH_MAX} "
+                f"characters, got one of {length}, {field.name[:40]!r}... Rename it."
+            )
         other = seen.setdefault(field.name.lower(), field.name)
         if other is not field.name:
             raise InvalidInput(
