@@ -337,3 +337,14 @@ def test_extreme_values_come_out_as_they_went_in(lake: Lake, store: HiveStore, s
     assert (found["bo"].num_trues, found["bo"].num_falses, found["bo"].num_nulls) == (1, 0, 1)
     shown = dict(session.run("DESCRIBE FORMATTED t de"))  # type: ignore[arg-type]
     assert (shown["min"], shown["max"]) == ("-0." + "9" * 38, "0." + "0" * 37 + "1")
+
+
+def test_a_length_is_in_characters_however_many_units_one_takes(
+    lake: Lake, store: HiveStore, session: HiveSession
+) -> None:
+    # Hive 4 counts the bytes that begin a character in UTF-8; Java's own length would say 2 of the first.
+    lake.create_table("shop.wide", [("s", "string")]).append([{"s": "\U0001f600"}, {"s": "é"}, {"s": ""}, {"s": None}])
+    session.run("ANALYZE TABLE wide COMPUTE STATISTICS FOR COLUMNS s")
+    found = of_table(store, "wide", "s")
+    assert found is not None
+    assert (found.max_length, found.avg_length, found.num_nulls) == (1, 0.5, 1)

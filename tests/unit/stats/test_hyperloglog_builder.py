@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from skipstone.metadata import types
 from skipstone.stats.hyperloglog import HyperLogLog, HyperLogLogBuilder
@@ -69,3 +71,22 @@ def test_floats_and_decimals_are_hashed_as_doubles() -> None:
 def test_texts_count_the_empty_one_as_well(layout: pa.DataType) -> None:
     column = pa.array(["before", *TEXTS], layout)[1:]
     assert built(types.StringType(), column) == HyperLogLog.of(hash_texts(pa.array(TEXTS, layout).drop_null()))
+
+
+@settings(deadline=None)
+@given(texts=st.lists(st.text(max_size=20), max_size=400), start=st.integers(0, 3))
+def test_texts_of_any_length_are_hashed_to_their_last_byte(texts: list[str], start: int) -> None:
+    column = pa.array(texts, pa.string())[start:]
+    assert built(types.StringType(), column) == HyperLogLog.of(hash_texts(column))
+
+
+@settings(deadline=None)
+@given(values=st.lists(st.integers(-200, 200) | st.integers(-(2**63), 2**63 - 1), max_size=600))
+def test_numbers_that_come_again_change_nothing(values: list[int]) -> None:
+    column = np.array(values, np.int64)
+    made = built(types.LongType(), pa.array(column), pa.array(column[::-1].copy()))
+    assert made == HyperLogLog.of(hash_longs(column))
+    seconds = column // 1_000_000
+    assert built(types.TimestampType(), pa.array(column).view(pa.timestamp("us"))) == HyperLogLog.of(
+        hash_longs(seconds)
+    )
