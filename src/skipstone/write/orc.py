@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.orc as po
 
 from skipstone.errors import Unsupported
+from skipstone.metadata.formats.arrow_types import nested_array, struct_array
 from skipstone.metadata.formats.orc_types import orc_write_schema
 from skipstone.metadata.types import StructType
 from skipstone.write.file_writer import FileFacts
 from skipstone.write.metrics import MetricsCollector, MetricsPlan
-from skipstone.write.reshape import check_stored, reshape_table
+from skipstone.write.reshape import check_stored, list_parts, reshape_table
 from skipstone.write.settings import WriteSettings
 
 _compute: Any = pc
@@ -65,7 +66,7 @@ class OrcFileWriter:
             for chunk in column.chunks:
                 _check_timestamps(chunk, f.name)
         self._metrics.add(table)
-        self._writer.write(_unsliced(reshape_table(table, self._struct.fields, self._schema)))
+        self._writer.write(_with_plain_structs(reshape_table(table, self._struct.fields, self._schema)))
         self._rows += table.num_rows
         self._pending_bytes += table.nbytes * _PENDING_SHARE
         if self._stream.tell() != self._written_bytes:
@@ -83,12 +84,29 @@ class OrcFileWriter:
             self._writer.close()
 
 
-def _unsliced(table: pa.Table) -> Any:
-    """The table with copies of all structs: of a slice of one, pyarrow writes values as nulls and nulls as values."""
+def _with_plain_structs(table: pa.Table) -> Any:
+    """The table with copies of all structs, null all the way down where one is null.
+
+    Of a slice of a struct pyarrow writes values as nulls and nulls as values. Of a struct in a struct it writes what
+    lies under a null, and every later value comes back at the wrong place.
+    """
     columns: list[Any] = [
-        column.take(np.arange(len(column))) if _has_struct(column.type) else column for column in table.columns
+        pa.chunked_array([_null_below(chunk) for chunk in column.take(np.arange(len(column))).chunks], column.type)
+        if _has_struct(column.type)
+        else column
+        for column in table.columns
     ]
     return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _null_below(array: Any) -> Any:
+    type_ = array.type
+    if not _has_struct(type_):
+        return array
+    if pa.types.is_struct(type_):
+        return struct_array(type_, [_null_below(child) for child in array.flatten()], array.is_null())
+    offsets, parts = list_parts(array)
+    return nested_array(type_, offsets, [_null_below(part) for part in parts], array.is_null())
 
 
 def _has_struct(type_: Any) -> bool:

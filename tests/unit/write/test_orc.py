@@ -42,3 +42,27 @@ def test_structs_of_every_partition_are_read_back(tmp_path: Path, count: int, pa
         expected = [r for r in rows.slice(5).to_pylist() if r["p"] == p]
         assert table.scan(f"p = {p}").to_arrow().to_pylist() == expected
     assert table.audit().is_clean
+
+
+INNER = pa.struct(
+    [pa.field("b", pa.binary(), nullable=False), ("l", pa.list_(pa.int64())), ("d", pa.struct([("x", pa.int64())]))]
+)
+NESTED = pa.schema(
+    [
+        ("s", pa.struct([("n", INNER)])),
+        ("inside", pa.list_(pa.struct([("n", INNER)]))),
+        ("by", pa.map_(pa.string(), pa.struct([("n", INNER)]))),
+    ]
+)
+
+
+def test_values_after_a_null_struct_inside_a_struct_are_read_back(tmp_path: Path) -> None:
+    catalog = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", NESTED, properties={"write.format.default": "orc"})
+    full = {"n": {"b": b"abc", "l": [1, 2], "d": {"x": 3}}}
+    half = {"n": {"b": b"de", "l": None, "d": None}}
+    values: list[Any] = [{"n": None}, full, {"n": None}, {"n": None}, half, full]
+    rows = [{"s": v, "inside": [{"n": None}, v], "by": [("k", v)]} for v in values]
+    table.append(pa.Table.from_pylist(rows, NESTED))
+    assert table.scan().to_arrow().to_pylist() == rows
