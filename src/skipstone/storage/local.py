@@ -10,12 +10,11 @@ What writes a file handles paths as plain text: a commit of small files is many 
 most of them.
 """
 
-# ruff: noqa: PTH103, PTH105, PTH108, PTH110, PTH116, PTH120, PTH123
+# ruff: noqa: PTH102, PTH103, PTH105, PTH108, PTH110, PTH116, PTH120
 
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,6 +28,7 @@ from skipstone.storage.protocol import Child, FileInfo, check_range, missing, ta
 
 # A directory is no file, and nothing is stored under a file.
 _ABSENT: Final = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 T = TypeVar("T")
 
@@ -81,8 +81,6 @@ class LocalStorage:
 
     def write_new(self, path: str, data: bytes) -> None:
         target = local_path(path)
-        if os.path.exists(target):
-            raise taken(path)
         temporary = _temporary_beside(target)
         try:
             _write(temporary, data)
@@ -174,7 +172,7 @@ class LocalStorage:
 
 def _temporary_beside(target: str) -> str:
     # Hidden, because readers of directories skip hidden files.
-    return f"{os.path.dirname(target)}/.{uuid.uuid4().hex}.part"
+    return f"{os.path.dirname(target)}/.{os.urandom(16).hex()}.part"
 
 
 def _in_directory(open_file: Callable[[], T], path: str) -> T:
@@ -182,7 +180,11 @@ def _in_directory(open_file: Callable[[], T], path: str) -> T:
     try:
         return open_file()
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        directory = os.path.dirname(path)
+        try:
+            os.mkdir(directory)
+        except OSError:  # its parent is missing too, or somebody else was faster
+            os.makedirs(directory, exist_ok=True)
         return open_file()
 
 
@@ -200,7 +202,10 @@ def _entries(directory: str) -> list[os.DirEntry[str]]:
 
 
 def _write(temporary: str, data: bytes) -> None:
-    with _in_directory(lambda: open(temporary, "xb", buffering=0), temporary) as file:
+    handle = _in_directory(lambda: os.open(temporary, _NEW_FILE, 0o666), temporary)
+    try:
         rest = memoryview(data)
         while rest:
-            rest = rest[file.write(rest) :]
+            rest = rest[os.write(handle, rest) :]
+    finally:
+        os.close(handle)

@@ -38,6 +38,7 @@ from skipstone.metadata.types import (
     children,
 )
 from skipstone.metadata.values import serialize_bound, truncate_lower, truncate_upper
+from skipstone.metadata.values.binary import NUMBERS
 
 _compute: Any = pc
 
@@ -219,6 +220,9 @@ def merged(type_: PrimitiveType, known: Value, new: Value, *, is_upper: bool) ->
 
 def bound_bytes(type_: PrimitiveType, value: Value, mode: MetricsMode, *, is_upper: bool) -> bytes | None:
     """A bound as the manifest stores it, cut to the mode's width; None when there is no upper bound that short."""
+    if (number := NUMBERS.get(type(type_))) is not None:
+        # Every file has many of these: they are never cut, and come from rows that were checked.
+        return number.pack(value)
     if mode.width is not None:
         cut = truncate_upper if is_upper else truncate_lower
         value = cut(type_, value, mode.width)

@@ -37,6 +37,8 @@ _compute: Any = pc
 _CODECS: Final = {"uncompressed": "none", "lz4_raw": "lz4"}
 # Above this length pyarrow leaves a bound out of the footer (4096 in its C++ library).
 FOOTER_BOUND_BYTES_MAX: Final = 4000
+# Fewer values take less room plain: a dictionary is a page of its own, with a header and a compressed frame.
+DICTIONARY_ROWS_MIN: Final = 100
 _BLOOM_NDV_MAX: Final = 1 << 30
 
 
@@ -101,6 +103,7 @@ class ParquetFileWriter:
             data_page_size=s.page_size_bytes,
             max_rows_per_page=s.page_row_limit,
             data_page_version="2.0" if s.page_version == "v2" else "1.0",
+            use_dictionary=rows >= DICTIONARY_ROWS_MIN,
             dictionary_pagesize_limit=s.dict_size_bytes,
             write_page_index=True,
             bloom_filter_options=self._bloom(rows),

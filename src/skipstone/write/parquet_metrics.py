@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from skipstone.metadata.types import (
@@ -45,16 +45,11 @@ class RowFacts:
         self.upper = merged(type_, self.upper, upper, is_upper=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
+class _Chunk(NamedTuple):
     """A column of a row group. pyarrow makes a new object for each look at its statistics: one look is enough."""
 
     column: Any
     statistics: Any
-
-
-def _chunk(column: Any) -> _Chunk:
-    return _Chunk(column, column.statistics)
 
 
 def footer_metrics(footer: Any, plan: MetricsPlan, rows: Mapping[int, RowFacts]) -> FileMetrics:
@@ -65,10 +60,12 @@ def footer_metrics(footer: Any, plan: MetricsPlan, rows: Mapping[int, RowFacts])
     nans: dict[int, int] = {}
     lower: dict[int, bytes] = {}
     upper: dict[int, bytes] = {}
+    rows_count = footer.num_rows
+    columns = [[g.column(i) for g in groups] for i in range(footer.num_columns)]
     for column in plan.tracked:
-        chunks = [_chunk(g.column(column.file_column)) for g in groups]
+        chunks = [_Chunk(c, c.statistics) for c in columns[column.file_column]]
         seen = rows.get(column.field_id)
-        values[column.field_id] = footer.num_rows
+        values[column.field_id] = rows_count
         if (null_count := _null_count(column, chunks, seen)) is not None:
             nulls[column.field_id] = null_count
         if seen is not None and is_float(column.type):
@@ -78,7 +75,7 @@ def footer_metrics(footer: Any, plan: MetricsPlan, rows: Mapping[int, RowFacts])
         elif column.has_bounds:
             _add_bounds(column, chunks, seen, lower, upper)
     return FileMetrics(
-        column_sizes={i: sum(g.column(c).total_compressed_size for g in groups) for c, i in plan.sized},
+        column_sizes={i: sum([c.total_compressed_size for c in columns[place]]) for place, i in plan.sized},
         value_counts=values,
         null_value_counts=nulls,
         nan_value_counts=nans,

@@ -31,13 +31,15 @@ def check_stored(struct: StructType, format_name: str) -> None:
 
 def reshape_table(table: pa.Table, fields: tuple[Field, ...], target: pa.Schema) -> pa.Table:
     """The table with the columns of `target`: those of `fields` that are not unknown, in order."""
+    if table.schema.equals(target, check_metadata=True) and not any(has_required_child(f.type) for f in fields):
+        return table
     columns: list[Any] = []
     for i, f in enumerate(fields):
         if isinstance(f.type, UnknownType):
             continue
         column: Any = table.column(i)
         wanted = target.field(len(columns)).type
-        if column.type != wanted or (f.type.is_nested and has_required_child(f.type)):
+        if column.type != wanted or has_required_child(f.type):
             column = pa.chunked_array([reshape(chunk, f.type, wanted) for chunk in column.chunks], wanted)
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=target)
@@ -45,7 +47,7 @@ def reshape_table(table: pa.Table, fields: tuple[Field, ...], target: pa.Schema)
 
 def reshape(array: Any, type_: Type, target: pa.DataType) -> Any:
     """An array of `to_arrow_type(type_)` as an array of `target`."""
-    if array.type == target and not (type_.is_nested and has_required_child(type_)):
+    if array.type == target and not has_required_child(type_):
         return array
     wanted: Any = target
     match type_:
@@ -70,7 +72,7 @@ def reshape(array: Any, type_: Type, target: pa.DataType) -> Any:
 
 def has_required_child(type_: Type) -> bool:
     """Whether a struct anywhere in the type has a field that must have a value."""
-    return any(
+    return type_.is_nested and any(
         isinstance(f.type, StructType) and any(c.required for c in f.type.fields)
         for f in (Field(id=0, name="", type=type_), *walk(type_))
     )

@@ -31,6 +31,8 @@ WRITERS: Final[Mapping[str, OpenFile]] = {
     "orc": OrcFileWriter,
     "avro": AvroFileWriter,
 }
+# In memory, rows of a file that is stored whole.
+SMALL_FILE_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,27 @@ class RollingFiles:
             if self._open.writer.size_in_bytes >= settings.target_file_size_bytes:
                 self.close()
 
+    def write_last(self, table: pa.Table, *, size_in_bytes: int) -> None:
+        """Add the last rows of the partition. A small file is made in memory and stored by one call, not by many."""
+        settings = self._kind.settings
+        limit = min(SMALL_FILE_BYTES, settings.row_group_size_bytes, settings.target_file_size_bytes)
+        if self._open is not None or size_in_bytes >= limit or not table.num_rows:
+            self.write(table, size_in_bytes=size_in_bytes)
+            return
+        location = self._new_location()
+        stream = pa.BufferOutputStream()
+        writer = _writer(self._kind, stream, location)
+        try:
+            writer.write(table)
+            facts = writer.finish()
+        except BaseException:
+            writer.abandon()
+            raise
+        data = stream.getvalue().to_pybytes()
+        # Listed first: if the answer of the storage is lost, `abandon` finds the file.
+        self.files.append(self._data_file(location, facts, len(data), {}))
+        self._kind.storage.write_new(location, data)
+
     def close(self, **more: Any) -> None:
         """End the open file, if any; `more` are further fields of its entry."""
         opened, self._open = self._open, None
@@ -119,20 +142,22 @@ class RollingFiles:
         )
 
 
+def _writer(kind: FileKind, stream: pa.NativeFile, location: str) -> FileWriter:
+    open_writer = WRITERS.get(kind.settings.file_format)
+    if open_writer is None:
+        raise Unsupported(f"Cannot write {location}: the format {kind.settings.file_format} is not known here.")
+    return open_writer(stream, kind.struct, settings=kind.settings, metrics=kind.metrics)
+
+
 class _OpenedFile:
     """A file that is not visible yet."""
 
     def __init__(self, kind: FileKind, location: str) -> None:
-        open_writer = WRITERS.get(kind.settings.file_format)
-        if open_writer is None:
-            raise Unsupported(f"Cannot write {location}: the format {kind.settings.file_format} is not known here.")
         self.location = location
         self._context: AbstractContextManager[pa.NativeFile] = kind.storage.create(location)
         self._stream = self._context.__enter__()
         try:
-            self.writer: FileWriter = open_writer(
-                self._stream, kind.struct, settings=kind.settings, metrics=kind.metrics
-            )
+            self.writer = _writer(kind, self._stream, location)
         except BaseException as e:
             self._context.__exit__(type(e), e, e.__traceback__)
             raise

@@ -176,7 +176,10 @@ class RowsWriter:
         return found
 
     def _end(self, buffer: _Buffer) -> None:
-        self._write_out(buffer)
+        size_in_bytes = buffer.waiting_bytes
+        rows = self._in_order(buffer)
+        if rows is not None:
+            buffer.files.write_last(rows, size_in_bytes=size_in_bytes)
         buffer.files.close()
 
     def _flush(self, buffer: _Buffer) -> None:
@@ -186,15 +189,20 @@ class RowsWriter:
 
     def _write_out(self, buffer: _Buffer) -> None:
         size_in_bytes = buffer.waiting_bytes
-        rows = buffer.take()
+        rows = self._in_order(buffer)
         if rows is None:
             return
-        if self._order.is_unsorted:
-            buffer.files.write(rows, size_in_bytes=size_in_bytes)
-        else:
+        buffer.files.write(rows, size_in_bytes=size_in_bytes)
+        if not self._order.is_unsorted:
             # A file is sorted from its first row to its last, so rows sorted apart go to another file.
-            buffer.files.write(sort_table(rows, self._order, self._schema, self._kind.struct))
             buffer.files.close()
+
+    def _in_order(self, buffer: _Buffer) -> pa.Table | None:
+        """What waits for its file, in the order it is written in."""
+        rows = buffer.take()
+        if rows is None or self._order.is_unsorted:
+            return rows
+        return sort_table(rows, self._order, self._schema, self._kind.struct)
 
     def _limit_open_files(self, current: _Buffer) -> None:
         is_open = [b for b in self._buffers.values() if b.files.is_open and b is not current]
