@@ -19,6 +19,7 @@ from skipstone.commit import Transaction
 from skipstone.errors import AlreadyExists, InvalidInput
 from skipstone.hosts import hive_host
 from skipstone.maintenance.purge import files_of
+from skipstone.metadata.blobs.encryption import KeyManagement
 from skipstone.metadata.partitions.partition_evolution import build_spec
 from skipstone.metadata.partitions.sorting import build_sort_order
 from skipstone.metadata.schemas.user_schema import schema_of
@@ -27,6 +28,7 @@ from skipstone.metadata.tables.new_table import check_new_version, new_table_met
 from skipstone.metadata.tables.properties import check_levels, check_properties
 from skipstone.metadata.tables.table_metadata_json import parse_table_metadata
 from skipstone.storage import MovedStorage, absolute_location, storage_for
+from skipstone.storage.keyed import with_keys
 from skipstone.table import Table
 
 FORMAT_VERSION_DEFAULT = 2
@@ -142,20 +144,25 @@ class Lake:
 
 
 def open_catalog(
-    uri: str, *, warehouse: str | None = None, name: str = "default", options: Mapping[str, str] | None = None
+    uri: str,
+    *,
+    warehouse: str | None = None,
+    name: str = "default",
+    options: Mapping[str, str] | None = None,
+    kms: KeyManagement | None = None,
 ) -> Lake:
     """Open a catalog, or make it on first use.
 
     `uri` is a database (sqlite, postgresql), a Hive metastore (thrift) or a directory of file system tables. `options`
-    are for object stores.
+    are for object stores. `kms` opens encrypted tables, to be read.
     """
-    storage = storage_for(options)
+    storage = with_keys(storage_for(options), kms)
     is_metastore = uri.startswith("thrift:")
     if is_metastore or uri.startswith(("sqlite:", "postgresql:", "postgresql+", "postgres:")):
         if warehouse is None:
             raise InvalidInput(f"Cannot open catalog {uri!r}: expected a warehouse, where tables are kept, got none.")
         if is_metastore:
-            opened: Lake = hive_host().open_hive_catalog(uri, warehouse=warehouse, options=options)
+            opened: Lake = hive_host().open_hive_catalog(uri, warehouse=warehouse, options=options, kms=kms)
             return opened
         _make_parent(uri)
         return Lake(SqlCatalog(uri, warehouse=absolute_location(warehouse), storage=storage, name=name))
@@ -174,13 +181,20 @@ def _make_parent(uri: str) -> None:
 
 
 def open_table(
-    metadata_location: str, *, moved: Mapping[str, str] | None = None, options: Mapping[str, str] | None = None
+    metadata_location: str,
+    *,
+    moved: Mapping[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
+    kms: KeyManagement | None = None,
 ) -> Table:
-    """A table by its metadata file, read only. `moved` maps path prefixes of a table that was copied elsewhere."""
+    """A table by its metadata file, read only. `moved` maps path prefixes of a table that was copied elsewhere.
+
+    `kms` opens an encrypted table: whatever can unwrap the keys in its metadata with the master key they name.
+    """
     location = absolute_location(metadata_location)
     plain = storage_for(options)
     metadata = parse_table_metadata(plain.read(location), source=location)
-    storage = MovedStorage(plain, moved) if moved else plain
+    storage = with_keys(MovedStorage(plain, moved) if moved else plain, kms)
     name = metadata.location.rstrip("/").rpartition("/")[2] or "table"
     loaded = LoadedTable(identifier=(name,), metadata_location=location, metadata=metadata)
     return Table(loaded, catalog=None, storage=storage)

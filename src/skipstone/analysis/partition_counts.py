@@ -25,7 +25,7 @@ from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import in_parallel, partition_codes, unified_type, unify_partition
 from skipstone.plan.remapped import remapped_ids
 from skipstone.plan.sidecars import all_entries
-from skipstone.plan.snapshot_manifests import partition_type_of, spec_of
+from skipstone.plan.snapshot_manifests import manifest_bytes, partition_type_of, spec_of
 from skipstone.stats.partition_layout import COUNTS, DV_COUNT, PARTITION, SPEC_ID
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.manifests import from_manifest_table
@@ -127,7 +127,7 @@ def _entries(manifest: ManifestFile, reading: _Reading, *, is_data: bool) -> Any
         if found is not None:
             return found
     return read_manifest(
-        reading.storage.read(manifest.manifest_path),
+        manifest_bytes(manifest, reading.storage),
         source=manifest.manifest_path,
         schema=metadata.current_schema,
         spec=spec_of(manifest, metadata),

@@ -17,6 +17,7 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from skipstone.errors import Unsupported
 from skipstone.metadata.manifests.inheritance import inherit
 from skipstone.metadata.manifests.manifest import ENTRY_COLUMNS, METRIC_COLUMNS, EntryStatus, ManifestFile
 from skipstone.metadata.manifests.manifest_read import read_manifest
@@ -91,6 +92,11 @@ def manifests_of(storage: Storage, metadata: TableMetadata, snapshot: Snapshot |
     """The manifests of a snapshot, in the order of its list."""
     if snapshot is None:
         return ()
+    if snapshot.key_id is not None:
+        raise Unsupported(
+            f"Cannot change {metadata.location}: snapshot {snapshot.snapshot_id} is encrypted with key "
+            f"{snapshot.key_id!r}, and encrypted tables are read here, not written."
+        )
     location = snapshot.manifest_list
     found = None if location is None else _lists.find(location)
     if found is None:

@@ -44,8 +44,10 @@ from skipstone.hive.iceberg_tables import (
 )
 from skipstone.hive.thrift import Struct, api
 from skipstone.lake import Lake
+from skipstone.metadata.blobs.encryption import KeyManagement
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage import absolute_location, storage_for
+from skipstone.storage.keyed import with_keys
 from skipstone.storage.protocol import Storage
 
 _EXCLUSIVE: Final = 3
@@ -370,10 +372,15 @@ class HiveCatalog:
 
 
 def open_hive_catalog(
-    uri: str, *, warehouse: str, options: Mapping[str, str] | None = None, uses_locks: bool = True
+    uri: str,
+    *,
+    warehouse: str,
+    options: Mapping[str, str] | None = None,
+    uses_locks: bool = True,
+    kms: KeyManagement | None = None,
 ) -> Lake:
     """A metastore's catalog with the verbs that make and find tables."""
-    storage = storage_for(options)
+    storage = with_keys(storage_for(options), kms)
     return Lake(HiveCatalog(uri, warehouse=absolute_location(warehouse), storage=storage, uses_locks=uses_locks))
 
 

@@ -20,7 +20,7 @@ from skipstone.metadata.partitions.partitioning import unified_partition_type
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
 from skipstone.plan.entries import in_parallel, unify_partition
-from skipstone.plan.snapshot_manifests import partition_type_of, spec_of
+from skipstone.plan.snapshot_manifests import manifest_bytes, partition_type_of, spec_of
 from skipstone.storage.protocol import Storage
 
 pa: Any = pyarrow
@@ -52,7 +52,7 @@ def read_entries(
     def read(manifest: ManifestFile) -> Any:
         spec = spec_of(manifest, metadata)
         table: Any = read_manifest(
-            storage.read(manifest.manifest_path),
+            manifest_bytes(manifest, storage),
             source=f"manifest {manifest.manifest_path}",
             schema=metadata.current_schema,
             spec=spec,

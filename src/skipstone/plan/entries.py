@@ -22,7 +22,7 @@ from skipstone.metadata.partitions.partitioning import unified_partition_type
 from skipstone.metadata.reserved import DELETE_FILE_PATH
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
-from skipstone.plan.snapshot_manifests import partition_type_of, spec_of
+from skipstone.plan.snapshot_manifests import manifest_bytes, partition_type_of, spec_of
 from skipstone.storage.protocol import Storage
 
 pa: Any = pyarrow
@@ -72,7 +72,7 @@ def read_live_entries(
         manifest = manifests[place]
         spec = spec_of(manifest, metadata)
         table: Any = read_manifest(
-            storage.read(manifest.manifest_path),
+            manifest_bytes(manifest, storage),
             source=manifest.manifest_path,
             schema=schema_for(metadata, known),
             spec=spec,

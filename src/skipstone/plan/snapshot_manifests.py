@@ -11,6 +11,7 @@ from typing import Final
 
 from skipstone.errors import FormatViolation, Unsupported
 from skipstone.index.opened import opened
+from skipstone.metadata.blobs.encryption import decrypt_file, manifest_list_key_metadata
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.manifests.manifest_list import embedded_manifests, read_manifest_list
 from skipstone.metadata.manifests.manifest_read import read_manifest_header
@@ -21,6 +22,7 @@ from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import TRUE, Predicate
+from skipstone.storage.keyed import keys_of
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.summaries import from_field_summaries
 from skipstone.zones.levels import prove_partitions
@@ -31,15 +33,31 @@ _MANIFEST_BYTES: Final = 1024  # about what a listed manifest takes in memory
 
 def manifests_of(snapshot: Snapshot, metadata: TableMetadata, storage: Storage) -> tuple[ManifestFile, ...]:
     """All manifests of a snapshot, in the order of its list."""
-    if snapshot.key_id is not None:
-        raise Unsupported(
-            f"Cannot read snapshot {snapshot.snapshot_id} of {metadata.location}: its manifest list is encrypted with "
-            f"key {snapshot.key_id!r}. Decrypt it with metadata.encryption and the table's key management first."
-        )
     if snapshot.manifest_list is not None:
         path = snapshot.manifest_list
-        return tuple(read_manifest_list(storage.read(path), source=path))
+        return tuple(read_manifest_list(_list_bytes(snapshot, path, metadata, storage), source=path))
     return tuple(_embedded(storage, snapshot))
+
+
+def _list_bytes(snapshot: Snapshot, path: str, metadata: TableMetadata, storage: Storage) -> bytes:
+    if snapshot.key_id is None:
+        return storage.read(path)
+    kms = keys_of(storage)
+    if kms is None:
+        raise Unsupported(
+            f"Cannot read snapshot {snapshot.snapshot_id} of {metadata.location}: its manifest list is encrypted with "
+            f"key {snapshot.key_id!r}. Open the table with its key management: open_table(..., kms=...)."
+        )
+    key = manifest_list_key_metadata(metadata.encryption_keys, snapshot.key_id, kms, source=metadata.location)
+    return decrypt_file(storage.read(path), key, source=path)
+
+
+def manifest_bytes(manifest: ManifestFile, storage: Storage) -> bytes:
+    """A manifest, opened with the key that its list holds if it is encrypted."""
+    data = storage.read(manifest.manifest_path)
+    if manifest.key_metadata is None:
+        return data
+    return decrypt_file(data, manifest.key_metadata, source=manifest.manifest_path)
 
 
 def recent_manifests_of(snapshot: Snapshot, metadata: TableMetadata, storage: Storage) -> tuple[ManifestFile, ...]:

@@ -81,7 +81,8 @@ class EqualityDeletes:
         wanted = StructType(tuple({f.id: f for f in wanted.fields}.values()))
         path = self._deletes.column("file_path")[row].as_py()
         file_format = self._deletes.column("file_format")[row].as_py()
-        batches = [b for _, b in project_file(self._storage, path, file_format, wanted)]
+        key = self._deletes.column("key_metadata")[row].as_py()
+        batches = [b for _, b in project_file(self._storage, path, file_format, wanted, key_metadata=key)]
         return [
             pa.concat_arrays([plain_keys(column_of(b, f)) for b in batches]) if batches else plain_keys(_no_values(f))
             for f in fields

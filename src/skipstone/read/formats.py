@@ -7,10 +7,12 @@ from typing import Any, Final
 import pyarrow
 
 from skipstone.errors import FormatViolation, SkipstoneError, Unsupported
+from skipstone.metadata.blobs.encryption import decrypt_file, parse_key_metadata
 from skipstone.read.avro import AvroDataFile
 from skipstone.read.opened import OpenedFile
 from skipstone.read.orc import OrcDataFile
 from skipstone.read.parquet import ParquetDataFile
+from skipstone.storage.memory import MemoryStorage
 from skipstone.storage.protocol import Storage
 
 pa: Any = pyarrow
@@ -18,13 +20,23 @@ pa: Any = pyarrow
 _FORMATS: Final[dict[str, Any]] = {"parquet": ParquetDataFile, "orc": OrcDataFile, "avro": AvroDataFile}
 
 
-def open_file(storage: Storage, path: str, file_format: str, *, use_threads: bool = False) -> OpenedFile:
-    """The file, opened; a damaged one is a FormatViolation that names it. `use_threads` decodes columns in parallel."""
+def open_file(
+    storage: Storage, path: str, file_format: str, *, key_metadata: bytes | None = None, use_threads: bool = False
+) -> OpenedFile:
+    """The file, opened; a damaged one is a FormatViolation that names it. `use_threads` decodes columns in parallel.
+
+    `key_metadata` opens an encrypted file: Parquet by its own means, any other as a stream that is encrypted whole.
+    """
     kind = _FORMATS.get(file_format.lower())
     if kind is None:
         raise Unsupported(f"Cannot read {path}: expected format parquet, orc or avro, got {file_format!r}.")
+    more: dict[str, Any] = {}
+    if key_metadata is not None and kind is ParquetDataFile:
+        more["key"] = parse_key_metadata(key_metadata, source=path)
+    elif key_metadata is not None:
+        storage = _decrypted(storage, path, key_metadata)
     try:
-        opened: OpenedFile = kind(storage, path, use_threads=use_threads)
+        opened: OpenedFile = kind(storage, path, use_threads=use_threads, **more)
     except SkipstoneError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -34,3 +46,10 @@ def open_file(storage: Storage, path: str, file_format: str, *, use_threads: boo
             "The file is cut short or damaged."
         ) from error
     return opened
+
+
+def _decrypted(storage: Storage, path: str, key_metadata: bytes) -> Storage:
+    """A storage that holds nothing but this file, in plain bytes."""
+    plain = MemoryStorage()
+    plain.write_new(path, decrypt_file(storage.read(path), key_metadata, source=path))
+    return plain

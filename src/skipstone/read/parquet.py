@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow
 import pyarrow.parquet
 
+from skipstone.metadata.blobs.encryption import KeyMetadata
 from skipstone.metadata.formats.parquet_types import from_parquet_schema
 from skipstone.predicate.nodes import TRUE, field_ids
 from skipstone.read.opened import Batches, PlacedBatch, Question, Stretch, batch_rows, cut, damaged, rows_only
@@ -27,12 +28,16 @@ pq: Any = pyarrow.parquet
 
 
 class ParquetDataFile:
-    def __init__(self, storage: Storage, path: str, *, use_threads: bool = False) -> None:
+    def __init__(
+        self, storage: Storage, path: str, *, key: KeyMetadata | None = None, use_threads: bool = False
+    ) -> None:
         self._path = path
+        # Of an encrypted file pyarrow opens footer and pages; what else is in it stays closed.
+        self._is_encrypted = key is not None
         self._use_threads = use_threads
         self._input: Any = storage.open(path)
         try:
-            self._file = pq.ParquetFile(self._input, pre_buffer=True)
+            self._file = pq.ParquetFile(self._input, pre_buffer=True, decryption_properties=_decryption(key))
             self._metadata = self._file.metadata
             self.struct = from_parquet_schema(self._file.schema, source=path)
             self.num_rows = int(self._metadata.num_rows)
@@ -71,7 +76,7 @@ class ParquetDataFile:
             question.predicate,
             self._metadata,
             question.projection,
-            file=self._bytes(),
+            file=None if self._is_encrypted else self._bytes(),
             float_order=question.float_order,
         )
         none, every = (p.to_numpy(zero_copy_only=False) for p in (proofs.none, proofs.every))
@@ -80,7 +85,7 @@ class ParquetDataFile:
     def _rows(self, question: Question, number: int) -> tuple[int, int]:
         """From the first to the last row of a row group whose pages can hold a match."""
         group = self._metadata.row_group(number)
-        if self._has_page_index(question, group):
+        if not self._is_encrypted and self._has_page_index(question, group):
             ranges = page_ranges(
                 question.predicate, self._metadata, question.projection, number, self._bytes(), question.float_order
             )
@@ -127,6 +132,15 @@ class ParquetDataFile:
     def close(self) -> None:
         self._file.close()
         self._input.close()
+
+
+def _decryption(key: KeyMetadata | None) -> Any:
+    if key is None:
+        return None
+    # Imported late: not every build of pyarrow can decrypt, and few tables ask for it.
+    from pyarrow.parquet import encryption
+
+    return encryption.create_decryption_properties(key.encryption_key, aad_prefix=key.aad_prefix or None)
 
 
 def _first_byte(group: Any) -> int:

@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pyarrow
 
 from skipstone.metadata.blobs import deletion_vector
+from skipstone.metadata.blobs.encryption import decrypt_file
 from skipstone.metadata.reserved import DELETE_FILE_PATH, DELETE_POS
 from skipstone.metadata.types import StructType
 from skipstone.plan.scan import ScanPlan
 from skipstone.read.once import Once
 from skipstone.read.whole_file import project_file
-from skipstone.storage.protocol import Storage
+from skipstone.storage.protocol import Storage, check_range
 
 pa: Any = pyarrow
 
@@ -50,8 +51,9 @@ class PositionDeletes:
 
     def _vector(self, row: int) -> Positions:
         path = self._deletes.column("file_path")[row].as_py()
+        key = self._deletes.column("key_metadata")[row].as_py()
         bitmap = deletion_vector.load(
-            lambda start, length: self._storage.read_range(path, start, length),
+            lambda start, length: _range(self._storage, path, start, length, key),
             content_offset=self._deletes.column("content_offset")[row].as_py(),
             content_size_in_bytes=self._deletes.column("content_size_in_bytes")[row].as_py(),
             cardinality=self._deletes.column("record_count")[row].as_py(),
@@ -61,7 +63,18 @@ class PositionDeletes:
 
     def _load(self, row: int) -> dict[str, Positions]:
         path = self._deletes.column("file_path")[row].as_py()
-        return by_path(read_pairs(self._storage, path, self._deletes.column("file_format")[row].as_py()))
+        file_format = self._deletes.column("file_format")[row].as_py()
+        key = self._deletes.column("key_metadata")[row].as_py()
+        return by_path(read_pairs(self._storage, path, file_format, key_metadata=key))
+
+
+def _range(storage: Storage, path: str, offset: int, length: int, key_metadata: bytes | None) -> bytes:
+    """Bytes of a file; of an encrypted one those of what is in it, and it is opened whole."""
+    if key_metadata is None:
+        return storage.read_range(path, offset, length)
+    plain = decrypt_file(storage.read(path), key_metadata, source=path)
+    check_range(path, offset, length, size=len(plain))
+    return plain[offset : offset + length]
 
 
 def by_path(pairs: Any) -> dict[str, Positions]:
@@ -85,9 +98,9 @@ def _distinct(ascending: Positions) -> Positions:
     return ascending[is_first]
 
 
-def read_pairs(storage: Storage, path: str, file_format: str) -> Any:
+def read_pairs(storage: Storage, path: str, file_format: str, *, key_metadata: bytes | None = None) -> Any:
     """A position delete file as a table of `file_path` and `pos`."""
-    batches = [b for _, b in project_file(storage, path, file_format, _PAIRS)]
+    batches = [b for _, b in project_file(storage, path, file_format, _PAIRS, key_metadata=key_metadata)]
     if not batches:
         return pa.schema([("file_path", pa.string()), ("pos", pa.int64())]).empty_table()
     return pa.Table.from_batches(batches)

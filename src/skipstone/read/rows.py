@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow
 import pyarrow.compute
 
-from skipstone.errors import Unsupported
 from skipstone.metadata.manifests.manifest import FileContent
 from skipstone.metadata.reserved import DELETED
 from skipstone.metadata.schemas.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
@@ -107,6 +106,7 @@ class _File:
 
     row: int
     path: str
+    key_metadata: bytes | None
     file_format: str
     delete_rows: list[int]
     residual: Predicate
@@ -130,7 +130,13 @@ class _Reader:
         file = self._file(piece.row)
         by_value, by_position = self._split(file.delete_rows)
         struct = self._needed(file, by_value)
-        opened = open_file(self.storage, file.path, file.file_format, use_threads=self.use_threads)
+        opened = open_file(
+            self.storage,
+            file.path,
+            file.file_format,
+            key_metadata=file.key_metadata,
+            use_threads=self.use_threads,
+        )
         try:
             projection = resolve(
                 struct,
@@ -158,12 +164,10 @@ class _Reader:
 
     def _file(self, row: int) -> _File:
         files = self.plan.files
-        path = files.column("file_path")[row].as_py()
-        if files.column("key_metadata")[row].is_valid:
-            raise Unsupported(f"Cannot read {path}: the file is encrypted, which is not read yet.")
         return _File(
             row=row,
-            path=path,
+            path=files.column("file_path")[row].as_py(),
+            key_metadata=files.column("key_metadata")[row].as_py(),
             file_format=files.column("file_format")[row].as_py(),
             delete_rows=files.column("deletes")[row].as_py(),
             residual=self.plan.residual_of(row),

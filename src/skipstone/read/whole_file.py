@@ -15,10 +15,16 @@ from skipstone.storage.protocol import Storage
 
 
 def project_file(
-    storage: Storage, path: str, file_format: str, wanted: StructType, *, name_mapping: NameMapping | None = None
+    storage: Storage,
+    path: str,
+    file_format: str,
+    wanted: StructType,
+    *,
+    key_metadata: bytes | None = None,
+    name_mapping: NameMapping | None = None,
 ) -> Iterator[tuple[int, Any]]:
     """Batches with the position of their first row."""
-    file = open_file(storage, path, file_format)
+    file = open_file(storage, path, file_format, key_metadata=key_metadata)
     try:
         projection = resolve(wanted, file.struct, name_mapping=name_mapping, source=path)
         for stretch in file.stretches(Question(projection=projection)):

@@ -13,6 +13,7 @@ import pyarrow
 import pyarrow.compute
 
 from skipstone.errors import Unsupported
+from skipstone.storage.keyed import without_keys
 from skipstone.storage.moved import MovedStorage
 from skipstone.storage.protocol import Storage
 
@@ -30,6 +31,7 @@ _IN_MEMORY: Final = r"^mem(ory)?:"
 def hadoop_uris(storage: Storage, locations: Any) -> Any:
     """The URIs of many locations, as an Arrow array of strings."""
     paths = locations.combine_chunks() if isinstance(locations, pa.ChunkedArray) else locations
+    storage = without_keys(storage)
     if isinstance(storage, MovedStorage):
         paths = pa.array([storage.where(path) for path in paths.to_pylist()], pa.string())
     in_memory = pc.match_substring_regex(paths, _IN_MEMORY)

@@ -83,7 +83,9 @@ def _refuse_encrypted(plan: ScanPlan) -> None:
     keys = plan.files.column("key_metadata")
     if keys.null_count < len(keys):
         path = plan.files.column("file_path").filter(keys.is_valid())[0]
-        raise Unsupported(f"Cannot read {path}: the file is encrypted, which is not read yet.")
+        raise Unsupported(
+            f"Cannot read {path}: the file is encrypted, which Spark does not read here. Read it with to_arrow()."
+        )
 
 
 def _frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> list[DataFrame]:
