@@ -34,6 +34,7 @@ from skipstone.plan.join_keys import JoinKeys, join_keys
 from skipstone.plan.joins import join_predicate, prune_by_join
 from skipstone.plan.scan import count_by_index
 from skipstone.plan.sort_keys import sort_keys
+from skipstone.plan.tasks import pack
 from skipstone.plan.topk import plan_top
 from skipstone.predicate import FloatOrder, Predicate, as_predicate, bind
 from skipstone.predicate.nodes import Compare, Op, Ref, and_
@@ -151,6 +152,15 @@ class Scan:
     def plan(self) -> ScanPlan:
         """Which files will be read, and why."""
         return self._plan
+
+    def tasks(self) -> Any:
+        """The plan as tasks for workers of one's own: Arrow, a row for each `task`, `file_path`, `offset`, `length`.
+
+        Their size follows `read.split.target-size`, `read.split.planning-lookback` and `read.split.open-file-cost`.
+        """
+        pieces = pack(self._plan)
+        paths = self._plan.files.column("file_path").take(pieces.column("file"))
+        return pieces.set_column(pieces.schema.get_field_index("file"), "file_path", paths)
 
     def explain(self) -> str:
         """What was skipped at each level."""

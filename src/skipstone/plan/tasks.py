@@ -1,6 +1,7 @@
-"""A plan cut into pieces of work of about one size.
+"""A plan cut into pieces of work of about one size, and pieces put together in tasks.
 
 A file is cut only where its writer said it can be (`split_offsets`), so that every row group belongs to one piece.
+Tasks are packed as Iceberg packs them, by the table properties `read.split.*`.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow
+import pyarrow.compute
 
 from skipstone.errors import InvalidInput
+from skipstone.metadata.tables.properties import SPLIT_LOOKBACK, SPLIT_OPEN_FILE_COST, SPLIT_SIZE, property_value
 from skipstone.plan.scan import ScanPlan
 
 pa: Any = pyarrow
+pc: Any = pyarrow.compute
 
 
 def split(plan: ScanPlan, *, target_size_in_bytes: int) -> Any:
@@ -37,6 +41,51 @@ def split(plan: ScanPlan, *, target_size_in_bytes: int) -> Any:
             "length": pa.array(ends[last] - starts[first], pa.int64()),
         }
     )
+
+
+def pack(plan: ScanPlan) -> Any:
+    """One row a piece, as `split` says, with the `task` it belongs to; tasks are numbered from 0.
+
+    A piece weighs its bytes and those of its delete files, and at least what opening so many files costs. It goes to
+    the first of the last few tasks that has room, so that files that lie together stay together.
+    """
+    properties = plan.metadata.properties
+    target = property_value(properties, SPLIT_SIZE)
+    pieces = split(plan, target_size_in_bytes=target)
+    weights = _weights(plan, pieces, property_value(properties, SPLIT_OPEN_FILE_COST))
+    numbers = pack_weights(weights, target, property_value(properties, SPLIT_LOOKBACK))
+    return pieces.add_column(0, "task", pa.array(numbers, pa.int32())).sort_by("task")
+
+
+def _weights(plan: ScanPlan, pieces: Any, open_cost: int) -> list[int]:
+    files = pieces.column("file").to_numpy()
+    deletes = plan.files.column("deletes").combine_chunks()
+    counts = deletes.value_lengths().fill_null(0).to_numpy().astype(np.int64)
+    ends = np.cumsum(counts)
+    # Deletion vectors share a file: each weighs what it takes of it.
+    own = plan.deletes.column("content_size_in_bytes")
+    sizes = pc.coalesce(own, plan.deletes.column("file_size_in_bytes")).to_numpy()
+    before = np.concatenate([[0], np.cumsum(sizes[deletes.flatten().to_numpy()])])
+    delete_bytes = before[ends] - before[ends - counts]
+    weights = np.maximum(pieces.column("length").to_numpy() + delete_bytes[files], (counts[files] + 1) * open_cost)
+    return [int(w) for w in weights]
+
+
+def pack_weights(weights: list[int], target: int, lookback: int) -> list[int]:
+    """The task of each piece. With too many tasks open, the heaviest is closed."""
+    is_open: dict[int, int] = {}
+    numbers: list[int] = []
+    count = 0
+    for weight in weights:
+        number = next((n for n, held in is_open.items() if held + weight <= target), None)
+        if number is None:
+            number, count = count, count + 1
+            is_open[number] = 0
+        is_open[number] += weight
+        numbers.append(number)
+        if len(is_open) > lookback:
+            del is_open[max(is_open, key=lambda n: is_open[n])]
+    return numbers
 
 
 def _cuts(offsets: Any, sizes: Any) -> tuple[Any, Any]:

@@ -22,7 +22,10 @@ pa: Any = pyarrow
 
 
 class AvroDataFile:
-    def __init__(self, storage: Storage, path: str, *, use_threads: bool = False) -> None:
+    def __init__(
+        self, storage: Storage, path: str, *, batch_rows_max: int = BATCH_ROWS_MAX, use_threads: bool = False
+    ) -> None:
+        self._batch_rows_max = batch_rows_max
         self._container = parse_container(storage.read(path), source=path)
         self.struct = from_avro_schema(self._container.schema, source=path)
         self.num_rows = self._container.record_count
@@ -47,7 +50,7 @@ class AvroDataFile:
         names = [self._names[c] for c in columns]
         table: Any = decode(replace(self._container, blocks=self._series[stretch.number]), fields=names)
         position = stretch.position
-        for batch in table.select(names).to_batches(max_chunksize=BATCH_ROWS_MAX):
+        for batch in table.select(names).to_batches(max_chunksize=self._batch_rows_max):
             yield PlacedBatch(position, batch)
             position += batch.num_rows
 

@@ -9,7 +9,7 @@ import pyarrow
 from skipstone.errors import FormatViolation, SkipstoneError, Unsupported
 from skipstone.metadata.blobs.encryption import decrypt_file, parse_key_metadata
 from skipstone.read.avro import AvroDataFile
-from skipstone.read.opened import OpenedFile
+from skipstone.read.opened import BATCH_ROWS_MAX, OpenedFile
 from skipstone.read.orc import OrcDataFile
 from skipstone.read.parquet import ParquetDataFile
 from skipstone.storage.memory import MemoryStorage
@@ -21,7 +21,13 @@ _FORMATS: Final[dict[str, Any]] = {"parquet": ParquetDataFile, "orc": OrcDataFil
 
 
 def open_file(
-    storage: Storage, path: str, file_format: str, *, key_metadata: bytes | None = None, use_threads: bool = False
+    storage: Storage,
+    path: str,
+    file_format: str,
+    *,
+    key_metadata: bytes | None = None,
+    batch_rows_max: int = BATCH_ROWS_MAX,
+    use_threads: bool = False,
 ) -> OpenedFile:
     """The file, opened; a damaged one is a FormatViolation that names it. `use_threads` decodes columns in parallel.
 
@@ -36,7 +42,7 @@ def open_file(
     elif key_metadata is not None:
         storage = _decrypted(storage, path, key_metadata)
     try:
-        opened: OpenedFile = kind(storage, path, use_threads=use_threads, **more)
+        opened: OpenedFile = kind(storage, path, batch_rows_max=batch_rows_max, use_threads=use_threads, **more)
     except SkipstoneError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -81,11 +81,11 @@ def rows_only(num_rows: int) -> Any:
     return pa.RecordBatch.from_arrays([pa.nulls(num_rows)], ["none"]).select([])
 
 
-def batch_rows(num_rows: int, num_bytes: int) -> int:
+def batch_rows(num_rows: int, num_bytes: int, rows_max: int = BATCH_ROWS_MAX) -> int:
     """How many rows of a stretch go into one batch."""
     if num_rows <= 0 or num_bytes <= 0:
-        return BATCH_ROWS_MAX
-    return max(BATCH_ROWS_MIN, min(BATCH_ROWS_MAX, BATCH_BYTES * num_rows // num_bytes))
+        return rows_max
+    return min(rows_max, max(BATCH_ROWS_MIN, BATCH_BYTES * num_rows // num_bytes))
 
 
 def cut(position: int, batch: Any, stretch: Stretch) -> PlacedBatch | None:

@@ -31,8 +31,11 @@ _OUT_OF_RANGE = "out of range for nanosecond"
 
 
 class OrcDataFile:
-    def __init__(self, storage: Storage, path: str, *, use_threads: bool = False) -> None:
+    def __init__(
+        self, storage: Storage, path: str, *, batch_rows_max: int = BATCH_ROWS_MAX, use_threads: bool = False
+    ) -> None:
         self._path = path
+        self._batch_rows_max = batch_rows_max
         self._input: Any = storage.open(path)
         try:
             self._file = orc.ORCFile(self._input)
@@ -83,8 +86,8 @@ class OrcDataFile:
         if batch.num_rows != stretch.stop:
             short = ValueError(f"expected {stretch.stop} rows, got {batch.num_rows}")
             raise damaged(self._path, f"stripe {stretch.number}", short)
-        for start in range(0, batch.num_rows, BATCH_ROWS_MAX):
-            placed = cut(start, batch.slice(start, BATCH_ROWS_MAX), stretch)
+        for start in range(0, batch.num_rows, self._batch_rows_max):
+            placed = cut(start, batch.slice(start, self._batch_rows_max), stretch)
             if placed is not None:
                 yield placed
 

@@ -17,7 +17,17 @@ import pyarrow.parquet
 from skipstone.metadata.blobs.encryption import KeyMetadata
 from skipstone.metadata.formats.parquet_types import from_parquet_schema
 from skipstone.predicate.nodes import TRUE, field_ids
-from skipstone.read.opened import Batches, PlacedBatch, Question, Stretch, batch_rows, cut, damaged, rows_only
+from skipstone.read.opened import (
+    BATCH_ROWS_MAX,
+    Batches,
+    PlacedBatch,
+    Question,
+    Stretch,
+    batch_rows,
+    cut,
+    damaged,
+    rows_only,
+)
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.file_bytes import FileBytes
 from skipstone.zones.build.parquet_columns import StoredColumn, parquet_columns
@@ -29,9 +39,16 @@ pq: Any = pyarrow.parquet
 
 class ParquetDataFile:
     def __init__(
-        self, storage: Storage, path: str, *, key: KeyMetadata | None = None, use_threads: bool = False
+        self,
+        storage: Storage,
+        path: str,
+        *,
+        key: KeyMetadata | None = None,
+        batch_rows_max: int = BATCH_ROWS_MAX,
+        use_threads: bool = False,
     ) -> None:
         self._path = path
+        self._batch_rows_max = batch_rows_max
         # Of an encrypted file pyarrow opens footer and pages; what else is in it stays closed.
         self._is_encrypted = key is not None
         self._use_threads = use_threads
@@ -108,7 +125,7 @@ class ParquetDataFile:
         names = [self._names[c] for c in columns]
         group = self._metadata.row_group(stretch.number)
         reader = self._file.iter_batches(
-            batch_size=batch_rows(group.num_rows, group.total_byte_size),
+            batch_size=batch_rows(group.num_rows, group.total_byte_size, self._batch_rows_max),
             row_groups=[stretch.number],
             columns=names,
             use_threads=self._use_threads,

@@ -24,6 +24,7 @@ from skipstone.metadata.reserved import DELETED
 from skipstone.metadata.schemas.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
 from skipstone.metadata.schemas.projection import Projection, resolve
 from skipstone.metadata.schemas.projection_arrow import project_arrow
+from skipstone.metadata.tables.properties import ORC_BATCH_SIZE, PARQUET_BATCH_SIZE, property_value
 from skipstone.metadata.types import Field, StructType
 from skipstone.plan.scan import ScanPlan
 from skipstone.plan.tasks import split
@@ -33,7 +34,7 @@ from skipstone.read.ahead import in_order
 from skipstone.read.equality_deletes import EqualityDeletes, key_columns
 from skipstone.read.formats import open_file
 from skipstone.read.metadata_columns import supplied_columns
-from skipstone.read.opened import PlacedBatch, Question
+from skipstone.read.opened import BATCH_ROWS_MAX, PlacedBatch, Question
 from skipstone.read.position_deletes import PositionDeletes, Positions
 from skipstone.storage.protocol import Storage
 
@@ -41,6 +42,7 @@ pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
 
+_BATCH_SIZES: Final = {"parquet": PARQUET_BATCH_SIZE, "orc": ORC_BATCH_SIZE}
 _NOTHING_GONE: Final = np.empty(0, np.int64)
 # Files are cut into pieces of about this size, so that several threads can share one.
 _PIECE_BYTES: Final = 32 << 20
@@ -135,6 +137,7 @@ class _Reader:
             file.path,
             file.file_format,
             key_metadata=file.key_metadata,
+            batch_rows_max=self._batch_rows_max(file.file_format),
             use_threads=self.use_threads,
         )
         try:
@@ -161,6 +164,12 @@ class _Reader:
                     yield self._finish(replace(file, residual=residual), projection, batch, gone, by_value)
         finally:
             opened.close()
+
+    def _batch_rows_max(self, file_format: str) -> int:
+        """What the table says, if it says anything: Iceberg's default is made for engines that work row by row."""
+        properties = self.plan.metadata.properties
+        asked = _BATCH_SIZES.get(file_format.lower())
+        return property_value(properties, asked) if asked is not None and asked.key in properties else BATCH_ROWS_MAX
 
     def _file(self, row: int) -> _File:
         files = self.plan.files
