@@ -62,6 +62,7 @@ def test_filters_keep_the_rows_that_match(filter_: str, ids: list[int]) -> None:
 def test_counts_and_metadata_tables_need_no_more_than_the_key() -> None:
     table = opened()
     assert table.scan().count() == len(expected())
+    assert table.audit().is_clean
     assert table.inspect.files().num_rows == len(GOLDEN.entries())
     assert pc.sum(table.inspect.partitions().column("record_count")).as_py() == len(expected())
 

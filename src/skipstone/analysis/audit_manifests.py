@@ -24,7 +24,7 @@ from skipstone.metadata.tables.summary import TOTALLED, totals_of
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import Field, PrimitiveType, StructType, UnknownType, UuidType
 from skipstone.plan.entries import in_parallel, read_live_entries
-from skipstone.plan.snapshot_manifests import manifests_of, partition_type_of, spec_of
+from skipstone.plan.snapshot_manifests import manifest_bytes, manifests_of, partition_type_of, spec_of
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.summaries import from_field_summaries
 
@@ -46,7 +46,7 @@ def audit_manifest_list(metadata: TableMetadata, storage: Storage, snapshot: Sna
 
 def _of_manifest(manifest: ManifestFile, stored_in: str, metadata: TableMetadata, storage: Storage) -> list[Finding]:
     path, spec = manifest.manifest_path, spec_of(manifest, metadata)
-    data = storage.read(path)
+    data = manifest_bytes(manifest, storage)
     entries = read_manifest(
         data, source=path, schema=metadata.current_schema, spec=spec, columns=DESCRIBED_BY, inherit_from=manifest
     )
