@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow
 import pyarrow.parquet
 
+from skipstone.errors import Unsupported
 from skipstone.metadata.blobs.encryption import KeyMetadata
 from skipstone.metadata.formats.parquet_types import from_parquet_schema
 from skipstone.predicate.nodes import TRUE, field_ids
@@ -157,7 +158,10 @@ def _decryption(key: KeyMetadata | None) -> Any:
     # Imported late: not every build of pyarrow can decrypt, and few tables ask for it.
     from pyarrow.parquet import encryption
 
-    return encryption.create_decryption_properties(key.encryption_key, aad_prefix=key.aad_prefix or None)
+    made: Any = getattr(encryption, "create_decryption_properties", None)
+    if made is None:
+        raise Unsupported("Cannot read encrypted Parquet files: expected a pyarrow that takes keys, as 26 does.")
+    return made(key.encryption_key, aad_prefix=key.aad_prefix or None)
 
 
 def _first_byte(group: Any) -> int:

@@ -61,7 +61,8 @@ def footer_metrics(footer: Any, plan: MetricsPlan, rows: Mapping[int, RowFacts])
     lower: dict[int, bytes] = {}
     upper: dict[int, bytes] = {}
     rows_count = footer.num_rows
-    columns = [[g.column(i) for g in groups] for i in range(footer.num_columns)]
+    wanted = {c.file_column for c in plan.tracked} | {place for place, _ in plan.sized}
+    columns = {place: [g.column(place) for g in groups] for place in wanted}
     for column in plan.tracked:
         chunks = [_Chunk(c, c.statistics) for c in columns[column.file_column]]
         seen = rows.get(column.field_id)
