@@ -233,8 +233,9 @@ def test_values_that_do_not_fit_fail_without_ansi_mode_too(run: Run, spark: Any)
         ("SELEC * FROM shop.t", InvalidInput, "Syntax error at or near 'SELEC'"),
         ("SELECT * FROM shop.t WHERE id = = 1", InvalidInput, "SELECT * FROM shop.t WHERE id = = 1\n"),
         ("INSERT INTO shop.t (id, ID) SELECT 1, 2", InvalidInput, "column 'ID' is named twice"),
-        ("FROM shop.t INSERT INTO shop.t SELECT *", Unsupported, "Cannot run INSERT after FROM"),
-        ("EXPLAIN MERGE INTO shop.t USING shop.t s ON true WHEN MATCHED THEN DELETE", Unsupported, "Cannot explain"),
+        ("FROM shop.t INSERT INTO shop.t SELECT * INSERT INTO shop.t SELECT 1", InvalidInput, "expected 4 columns"),
+        ("WITH x AS (SELECT 1) DELETE FROM shop.t", Unsupported, "Cannot run DELETE after WITH"),
+        ("EXPLAIN DROP TABLE shop.t", Unsupported, "Cannot explain DROP"),
         ("CREATE TABLE shop.z (id INT) TBLPROPERTIES ('format-version' = 'abc')", InvalidInput, "expected 1, 2 or 3"),
         ("CREATE TABLE shop.z LIKE shop.t PARTITIONED BY (n)", InvalidInput, "got both"),
     ],
@@ -314,3 +315,71 @@ def test_changes_of_a_table_that_was_upgraded_are_told_once(run: Run, lake: Any,
     run("DELETE FROM shop.old WHERE id = 2")
     told = lake.load_table("shop.old").changes(after=before, spark=spark)
     assert [(r["id"], r["_change_type"]) for r in told.collect()] == [(2, "DELETE")]
+
+
+def test_explain_of_a_merge_names_what_its_source_and_its_keys_skip(run: Run, lake: Any) -> None:
+    before = lake.load_table("shop.t").metadata_location
+    text = run(
+        "EXPLAIN MERGE INTO shop.t t USING (SELECT * FROM shop.t WHERE s = 'b') x ON t.id = x.id "
+        "WHEN MATCHED THEN DELETE"
+    ).first()[0]
+    assert "filter: s IS NOT NULL AND s = 'b'" in text, "the source"
+    assert "-- shop.t\n" in text and "id = 2" in text, "the table, by the source's only key"
+    assert "Physical Plan" in text
+    assert lake.load_table("shop.t").metadata_location == before
+
+
+def test_replaced_columns_are_new_ones_even_under_an_old_name(spark: Any, lake: Any) -> None:
+    def run(text: str) -> Any:
+        return skipstone.sql(spark, text, catalog=lake)
+
+    run("CREATE TABLE shop.r (id BIGINT, s STRING) USING skipstone")
+    run("INSERT INTO shop.r VALUES (1, 'a')")
+    run("ALTER TABLE shop.r REPLACE COLUMNS (s STRING COMMENT 'new', k INT)")
+    run("INSERT INTO shop.r VALUES ('b', 2)")
+    answer = run("SELECT * FROM shop.r")
+    assert answer.columns == ["s", "k"]
+    assert rows(answer) == [("b", 2), (None, None)]
+    with pytest.raises(InvalidInput):
+        run("ALTER TABLE shop.r REPLACE COLUMNS (s STRING, s INT)")
+
+
+def test_a_partitions_source_is_not_replaced(run: Run) -> None:
+    with pytest.raises(InvalidInput, match="partition"):
+        run("ALTER TABLE shop.t REPLACE COLUMNS (x INT)")
+    assert ids(run) == [1, 2, 3]
+
+
+def test_one_source_goes_into_several_tables_as_it_was_before(run: Run) -> None:
+    run("CREATE TABLE shop.u (id BIGINT) USING skipstone")
+    run(
+        "FROM shop.t INSERT INTO shop.t SELECT id + 10, s, n, d WHERE id < 3 "
+        "INSERT INTO TABLE shop.u SELECT id WHERE id > 1"
+    )
+    assert ids(run) == [1, 2, 3, 11, 12]
+    assert rows(run("SELECT id FROM shop.u")) == [(2,), (3,)]
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+@pytest.mark.parametrize(
+    "partition", ["PARTITION (s = 'q', d)", "PARTITION (s, d)", "PARTITION (s = 'q', d = 1)", ""],
+)  # fmt: skip
+def test_overwritten_partitions_are_those_that_spark_overwrites(
+    spark: Any, lake: Any, mode: str, partition: str
+) -> None:
+    columns = {"PARTITION (s = 'q', d)": "9, 1", "PARTITION (s = 'q', d = 1)": "9"}.get(partition, "9, 'q', 1")
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", mode)
+    try:
+        found = []
+        for table, using, sql in (
+            ("default.plain_overwritten", "parquet", spark.sql),
+            ("shop.o", "skipstone", lambda text: skipstone.sql(spark, text, catalog=lake)),
+        ):
+            sql(f"CREATE TABLE {table} (n INT, s STRING, d INT) USING {using} PARTITIONED BY (s, d)")
+            sql(f"INSERT INTO {table} VALUES (1, 'q', 1), (2, 'q', 2), (3, 'r', 1)")
+            sql(f"INSERT OVERWRITE {table} {partition} SELECT {columns}")
+            found.append(rows(sql(f"SELECT n, s, d FROM {table}")))
+        assert found[1] == found[0]
+    finally:
+        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+        spark.sql("DROP TABLE IF EXISTS default.plain_overwritten")

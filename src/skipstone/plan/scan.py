@@ -131,6 +131,10 @@ class ScanPlan:
             levels=self.levels if level is None else (*self.levels, report),
         )
 
+    def unfiltered(self) -> ScanPlan:
+        """The same files with nothing to check on their rows."""
+        return replace(self, predicate=TRUE, _residuals={})
+
     def explain(self) -> str:
         """What was skipped at each level, as text."""
         size = pc.sum(self.files.column("file_size_in_bytes")).as_py() or 0

@@ -84,12 +84,19 @@ def by_path(pairs: Any) -> dict[str, Positions]:
     paths = pairs.column("file_path").combine_chunks().dictionary_encode()
     codes = paths.indices.to_numpy()
     positions = pairs.column("pos").to_numpy()
-    order = np.lexsort((positions, codes))
-    codes, positions = codes[order], positions[order]
+    if not _is_ordered(codes, positions):
+        order = np.lexsort((positions, codes))
+        codes, positions = codes[order], positions[order]
     starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
     names = paths.dictionary.to_pylist()
     parts = np.split(positions, starts[1:])
     return {names[codes[start]]: _distinct(part) for start, part in zip(starts, parts, strict=True)}
+
+
+def _is_ordered(codes: Any, positions: Positions) -> bool:
+    """Whether pairs come file by file, each ascending: a table read in one piece gives them so."""
+    step = np.diff(codes)
+    return bool((step >= 0).all() and (np.diff(positions)[step == 0] >= 0).all())
 
 
 def _distinct(ascending: Positions) -> Positions:

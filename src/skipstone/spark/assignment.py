@@ -36,15 +36,18 @@ def strict_casts(spark: Any) -> Iterator[None]:
 def check_assignable(spark: Any, given: Any, field: Field, *, table: str) -> Any:
     """The Spark type of a column, if values of the type given may be stored in it."""
     wanted = to_spark_type(field.type, where=f"column {field.name!r}")
-    java = spark._jvm.org.apache.spark.sql.catalyst.expressions.Cast
-    session = spark._jsparkSession
-    source, target = session.parseDataType(given.json()), session.parseDataType(wanted.json())
-    if given != wanted and not java.canANSIStoreAssign(source, target):
+    if given != wanted and not _is_assignable(spark, given, wanted):
         raise InvalidInput(
             f"Cannot write to column {field.name!r} of {table}: expected {wanted.simpleString()}, got "
             f"{given.simpleString()}. Cast the value if that is what you mean."
         )
     return wanted
+
+
+def _is_assignable(spark: Any, given: Any, wanted: Any) -> bool:
+    session = spark._jsparkSession
+    source, target = session.parseDataType(given.json()), session.parseDataType(wanted.json())
+    return bool(spark._jvm.org.apache.spark.sql.catalyst.expressions.Cast.canANSIStoreAssign(source, target))
 
 
 def _matched(frame: Any, schema: Schema, table: str) -> Sequence[tuple[int, Field]]:

@@ -100,7 +100,7 @@ def published(
     told: dict[str, PublishedColumn] = {}
     if known is not None and known.row_count.value:
         share = min(1.0, rows / known.row_count.value)
-        narrowed = field_ids(plan.predicate) if share < 1 else set()
+        narrowed = field_ids(scan.predicate) if share < 1 else set()
         for field_id, column in columns.items():
             about = known.columns.get(field_id)
             if about is not None and about.type == column.field.type:

@@ -19,9 +19,7 @@ from pyspark.sql import functions as F
 
 from skipstone.commit import Change, Isolation, Overwrite, RowDelta
 from skipstone.metadata.reserved import FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
-from skipstone.plan import ScanPlan
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import TRUE
 from skipstone.read.position_deletes import by_path
 from skipstone.row_level import RowLevel
 from skipstone.scan import Scan
@@ -29,6 +27,7 @@ from skipstone.spark.deleted_positions import words_of
 from skipstone.spark.scan import read_scan
 from skipstone.spark.scan_names import quoted
 from skipstone.spark.write import write_frame
+from skipstone.write import write_rows
 
 pa: Any = pyarrow
 
@@ -38,7 +37,8 @@ class FoundRows:
     """What a statement found in a table.
 
     `scan` is the scan of the target, whose plan holds every file that was looked at; `dropped` are files of which every
-    row goes, `positions` the rows that go of others. `rows` are rows to add, with lineage columns in a v3 table.
+    row goes, `positions` the rows that go of others. `rows` are rows to add, with lineage columns in a v3 table: a
+    frame, or an Arrow table if they are few.
     """
 
     scan: Scan
@@ -62,10 +62,10 @@ def positions_in(table: Any) -> dict[str, Any]:
     return by_path(table.select([FILE.name, POS.name]).rename_columns(["file_path", "pos"]))
 
 
-def kept_lineage(scan: Scan) -> list[Any]:
-    """The lineage of rows that change: their ids stay, and their last-updated numbers are yet to come."""
+def kept_lineage(scan: Scan) -> list[str]:
+    """The lineage of rows that change, as SQL: their ids stay, and their last-updated numbers are yet to come."""
     return [
-        F.lit(None).cast("bigint").alias(name) if name == LAST_UPDATED_SEQUENCE_NUMBER.name else F.col(name)
+        f"CAST(NULL AS BIGINT) AS {name}" if name == LAST_UPDATED_SEQUENCE_NUMBER.name else name
         for name in lineage_columns(scan)
     ]
 
@@ -98,7 +98,10 @@ def _deltas(level: RowLevel, found: FoundRows) -> Change | None:
 
 def _rewrite(spark: Any, level: RowLevel, found: FoundRows) -> Change | None:
     staying = _staying(spark, found) if found.positions else None
-    frames = [f for f in (staying, found.rows) if f is not None]
+    coming = found.rows
+    if staying is not None and isinstance(coming, pa.Table):
+        coming = spark.createDataFrame(coming, staying.schema)
+    frames = [f for f in (staying, coming) if f is not None]
     files: Any = None
     if frames:
         whole = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
@@ -121,12 +124,8 @@ def _staying(spark: Any, found: FoundRows) -> Any:
     hit = np.isin(plan.files.column("file_path").to_numpy(zero_copy_only=False), list(found.positions))
     columns = [f.name for f in found.scan.schema.fields] + lineage_columns(found.scan)
     whole = replace(found.scan, filter=None, columns=[*columns, FILE.name, POS.name])
-    rows = read_scan(whole.planned(_whole(plan, hit)), spark)
+    rows = read_scan(whole.planned(plan.taking(np.flatnonzero(hit)).unfiltered()), spark)
     return _without(spark, rows, found.positions).select(*map(quoted, columns))
-
-
-def _whole(plan: ScanPlan, hit: Any) -> ScanPlan:
-    return replace(plan, files=plan.files.filter(pa.array(hit)), predicate=TRUE, _residuals={})
 
 
 def _without(spark: Any, rows: Any, positions: Mapping[str, Any]) -> Any:
@@ -139,10 +138,8 @@ def _without(spark: Any, rows: Any, positions: Mapping[str, Any]) -> Any:
 
 
 def _written(scan: Scan, rows: Any) -> Any:
-    return write_frame(
-        rows,
-        metadata=scan.metadata,
-        storage=scan.storage,
-        name=scan.name,
-        with_lineage=scan.metadata.format_version >= 3,
-    )
+    where: Any = {"metadata": scan.metadata, "storage": scan.storage}
+    with_lineage = scan.metadata.format_version >= 3
+    if isinstance(rows, pa.Table):
+        return write_rows(rows, **where, with_lineage=with_lineage)
+    return write_frame(rows, **where, name=scan.name, with_lineage=with_lineage)

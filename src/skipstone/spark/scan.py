@@ -32,12 +32,16 @@ from skipstone.spark.types import to_spark_struct
 pc: Any = pyarrow.compute
 
 
-def read_scan(scan: Scan, spark: SparkSession | None = None) -> DataFrame:
-    """The scan's rows in a session: the given one, the active one, or a new one."""
+def read_scan(scan: Scan, spark: SparkSession | None = None, *, is_filtered: bool = True) -> DataFrame:
+    """The scan's rows in a session: the given one, the active one, or a new one.
+
+    Not filtered, they are all rows of the files that the filter leaves, for those who look at each of them again.
+    """
     meant = as_spark_reads(scan)
     shown = to_spark_struct(meant.wanted, all_optional=True)
     host = active(spark)
     plan = _with_proofs(meant, field_ids(meant.predicate) if is_wanted(host) else frozenset())
+    plan = plan if is_filtered else plan.unfiltered()
     _refuse_encrypted(plan)
     frames = _frames(host, meant, plan) if len(plan) else []
     if not frames:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
+from weakref import WeakSet
 
 from pyspark.sql import SparkSession
 
@@ -41,6 +42,7 @@ _OURS: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
 }
+_PREPARED: Final[WeakSet[SparkSession]] = WeakSet()
 _DRIVER_MEMORY_SHARE: Final = 0.4
 _DRIVER_MEMORY_MB_MIN: Final = 1024
 _DRIVER_MEMORY_MB_MAX: Final = 8192
@@ -68,13 +70,16 @@ def session(master: str | None = None, app_name: str = APP_NAME, **settings: Any
 
 
 def prepared(spark: SparkSession) -> SparkSession:
-    """A user's own session with what our tables need, where its user has set nothing else. Idempotent."""
+    """A user's own session with what our tables need, where its user has set nothing else. Once is enough."""
+    if spark in _PREPARED:
+        return spark
     for key, value in NEEDED.items():
         if spark.conf.get(key, None) is None:  # with a default given, Spark's own is left out
             spark.conf.set(key, value)
     if not is_remote(spark):
         ship(spark.sparkContext)
         register(spark)
+    _PREPARED.add(spark)
     return spark
 
 

@@ -185,3 +185,23 @@ def from_spark_struct(struct: T.StructType, next_id: Callable[[], int], *, where
 
 def _shown(spark_type: Any) -> str:
     return str(spark_type.simpleString()) if isinstance(spark_type, T.DataType) else repr(spark_type)
+
+
+def sql_type(spark_type: Any) -> str:
+    """A Spark type as SQL writes it, whatever the names inside."""
+    if isinstance(spark_type, T.StructType):
+        return f"struct<{', '.join(f'{_quoted(f.name)}: {sql_type(f.dataType)}' for f in spark_type.fields)}>"
+    if isinstance(spark_type, T.ArrayType):
+        return f"array<{sql_type(spark_type.elementType)}>"
+    if isinstance(spark_type, T.MapType):
+        return f"map<{sql_type(spark_type.keyType)}, {sql_type(spark_type.valueType)}>"
+    return str(spark_type.simpleString())
+
+
+def cast_sql(text: str, given: Any, wanted: Any) -> str:
+    """An expression of one type as another."""
+    return text if given == wanted else f"CAST({text} AS {sql_type(wanted)})"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from skipstone.commit import UpdateSchema, UpdateSortOrder, UpdateSpec
@@ -42,6 +42,8 @@ def _change(spark: Any, table: Table, tokens: Tokens) -> None:
         _drop_partition_field(table, tokens)
     elif tokens.accept("REPLACE", "PARTITION", "FIELD"):
         _replace_partition_field(table, tokens)
+    elif tokens.accept("REPLACE", "COLUMNS"):
+        _replace_columns(spark, table, tokens)
     elif _is_about_a_ref(tokens):
         alter_ref(table, tokens)
     elif tokens.accept("ADD"):
@@ -97,6 +99,23 @@ def _spec(table: Table, tokens: Tokens, change: Callable[[Any], object]) -> None
 def _add_columns(spark: Any, table: Table, tokens: Tokens) -> None:
     tokens.expect("COLUMN") if tokens.looks_at("COLUMN") else tokens.expect("COLUMNS", then="COLUMN or COLUMNS")
     columns = parse_columns(tokens) if tokens.looks_at("(") else _listed(tokens)
+    _schema(table, tokens, _adding(spark, columns))
+
+
+def _replace_columns(spark: Any, table: Table, tokens: Tokens) -> None:
+    """All columns go and new ones come, as Spark has it: a column of an old name is another one, null in old rows."""
+    add = _adding(spark, parse_columns(tokens))
+    gone = [(f.name,) for f in table.schema.fields]
+
+    def replace(update: Any) -> None:
+        for path in gone:
+            update.delete_column(path)
+        add(update)
+
+    _schema(table, tokens, replace)
+
+
+def _adding(spark: Any, columns: Sequence[ColumnDefinition]) -> Callable[[Any], None]:
     defaults = {c.path: _default(spark, c) for c in columns}
 
     def add(update: Any) -> None:
@@ -106,7 +125,7 @@ def _add_columns(spark: Any, table: Table, tokens: Tokens) -> None:
                 first=column.first, after=_beside(column.path, column.after),
             )  # fmt: skip
 
-    _schema(table, tokens, add)
+    return add
 
 
 def _listed(tokens: Tokens) -> list[ColumnDefinition]:

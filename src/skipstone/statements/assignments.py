@@ -9,16 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import functions as F
-
 from skipstone.errors import InvalidInput, NotFound
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.types import Field, StructType
+from skipstone.metadata.types import UUID, Field, StructType
 from skipstone.scan import Scan
 from skipstone.spark.assignment import check_assignable, strict_casts
 from skipstone.spark.literals import literal_sql
 from skipstone.spark.row_changes import kept_lineage
 from skipstone.spark.scan_names import quoted
+from skipstone.spark.types import cast_sql
 from skipstone.statements.tokens import Tokens
 
 
@@ -52,9 +51,14 @@ def parse_assignments(
 
 def default_text(field: Field, text: str) -> str:
     """An expression's text; the column's default for the word DEFAULT, null if it has none."""
-    if text.upper() != "DEFAULT":
-        return text
-    return "NULL" if field.write_default is None else literal_sql(field.type, field.write_default)
+    return default_sql(field) if text.upper() == "DEFAULT" else text
+
+
+def default_sql(field: Field) -> str:
+    """What a column gets that is not named; a uuid as text, as queries see it."""
+    if field.write_default is None:
+        return "NULL"
+    return f"'{field.write_default}'" if field.type == UUID else literal_sql(field.type, field.write_default)
 
 
 def path_of(schema: Schema, names: tuple[str, ...], target: str, table: str) -> tuple[Field, ...]:
@@ -90,33 +94,36 @@ def _refuse_twice(
             tokens.fail(f"each column to be set once, but {'.'.join(names)} is set twice: another column")
 
 
-def updated_rows(matched: Any, assignments: Sequence[Assignment], scan: Scan) -> Any:
-    """The matched rows with the values set. A changed row has no last-updated number yet."""
-    columns = [assigned_column(matched, f, assignments, scan.name).alias(f.name) for f in scan.schema.fields]
-    with strict_casts(matched.sparkSession):
-        return matched.select(*columns, *kept_lineage(scan))
+def updated_rows(matched: Any, assignments: Sequence[Assignment], scan: Scan, *more: str) -> Any:
+    """The matched rows with the values set, and more columns. A changed row has no last-updated number yet."""
+    spark, schema = matched.sparkSession, matched.schema
+    columns = [
+        f"{assigned_sql(spark, schema, f, assignments, scan.name)} AS {quoted(f.name)}" for f in scan.schema.fields
+    ]
+    with strict_casts(spark):
+        return matched.selectExpr(*columns, *kept_lineage(scan), *more)
 
 
-def assigned_column(frame: Any, field: Field, assignments: Sequence[Assignment], table: str) -> Any:
-    """A top-level column after the assignments."""
+def assigned_sql(spark: Any, schema: Any, field: Field, assignments: Sequence[Assignment], table: str) -> str:
+    """A top-level column after the assignments, of a frame of this schema."""
     mine = [a for a in assignments if a.path[0].id == field.id]
-    if not mine:
-        return F.col(quoted(field.name))
-    return _assigned(frame, F.col(quoted(field.name)), (field,), mine, table)
+    return _assigned(spark, schema, quoted(field.name), (field,), mine, table) if mine else quoted(field.name)
 
 
-def _assigned(frame: Any, current: Any, path: tuple[Field, ...], mine: Sequence[Assignment], table: str) -> Any:
+def _assigned(
+    spark: Any, schema: Any, current: str, path: tuple[Field, ...], mine: Sequence[Assignment], table: str
+) -> str:
     for assignment in mine:
         if assignment.path == path:
-            given = frame.schema[assignment.alias].dataType
-            wanted = check_assignable(frame.sparkSession, given, path[-1], table=table)
-            return F.col(assignment.alias).cast(wanted)
+            given = schema[assignment.alias].dataType
+            return cast_sql(assignment.alias, given, check_assignable(spark, given, path[-1], table=table))
     struct = path[-1].type
     if not isinstance(struct, StructType):
         raise InvalidInput(f"Cannot set a field inside {path[-1].name!r}: it is no struct.")
     parts = []
     for field in struct.fields:
         below = [a for a in mine if len(a.path) > len(path) and a.path[len(path)].id == field.id]
-        inner = current.getField(field.name)
-        parts.append((_assigned(frame, inner, (*path, field), below, table) if below else inner).alias(field.name))
-    return F.struct(*parts)
+        inner = f"{current}.{quoted(field.name)}"
+        value = _assigned(spark, schema, inner, (*path, field), below, table) if below else inner
+        parts.append(f"{value} AS {quoted(field.name)}")
+    return f"struct({', '.join(parts)})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,11 +36,34 @@ def insert(spark: Any, names: Names, tokens: Tokens, definitions: str = "") -> N
     """What comes after INSERT. `definitions` are those of a WITH before it, which the query can name."""
     wanted = parse_insert(tokens)
     check_syntax(spark, tokens.text)
+    _prepared(spark, names, wanted, definitions)()
+
+
+def insert_many(spark: Any, names: Names, tokens: Tokens) -> None:
+    """`FROM source INSERT INTO a SELECT … INSERT INTO b SELECT …`: all read tables as they were before the first."""
+    check_syntax(spark, tokens.text)
+    source = tokens.until("INSERT")
+    found: list[Insertion] = []
+    while tokens.accept("INSERT"):
+        part = Tokens.of(tokens.until("INSERT INTO", "INSERT OVERWRITE"))
+        wanted = parse_insert(part)
+        wanted.query = f"{source} {wanted.query}"
+        found.append(wanted)
+    for write in [_prepared(spark, names, wanted) for wanted in found]:
+        write()
+
+
+def _prepared(spark: Any, names: Names, wanted: Insertion, definitions: str = "") -> Callable[[], None]:
+    """The insertion, ready to run: its rows are planned, its names and types are right."""
     found = names.changed(wanted.parts)
     targets = _targets(wanted, found)
     query = with_defaults(wanted.query, [found.table.schema.field(n, case_sensitive=False) for n in targets])
     whole = f"{definitions} ({query})" if definitions else query
     rows = _arranged(spark, run_query(spark, plan_query(spark, names, whole)), wanted, found, targets)
+    return lambda: _insert_rows(spark, rows, wanted, found)
+
+
+def _insert_rows(spark: Any, rows: Any, wanted: Insertion, found: Found) -> None:
     branch = found.ref or "main"
     if wanted.replaced is not None:
         found.table.overwrite(rows, filter=wanted.replaced, branch=branch)

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import pyarrow
 import pyarrow.compute
-from pyspark.sql import functions as F
 
 from skipstone.errors import InvalidInput
 from skipstone.metadata.reserved import FILE, POS
@@ -15,11 +14,11 @@ from skipstone.metadata.tables.properties import MERGE_ISOLATION_LEVEL, MERGE_MO
 from skipstone.metadata.types import Field
 from skipstone.scan import Scan
 from skipstone.spark.assignment import check_assignable, strict_casts
-from skipstone.spark.literals import literal
 from skipstone.spark.row_changes import FoundRows, kept_lineage, positions_in
 from skipstone.spark.scan_names import quoted
-from skipstone.spark.types import to_spark_type
-from skipstone.statements.assignments import assigned_column
+from skipstone.spark.settled import ACTION, settled
+from skipstone.spark.types import cast_sql, sql_type, to_spark_type
+from skipstone.statements.assignments import assigned_sql, default_sql
 from skipstone.statements.keys import source_keys
 from skipstone.statements.merge import (
     Action,
@@ -32,7 +31,7 @@ from skipstone.statements.merge import (
     taken_from_source,
 )
 from skipstone.statements.names import Found, Names
-from skipstone.statements.query import check_syntax, plan_query, run_query
+from skipstone.statements.query import QueryPlan, check_syntax, plan_query, run_query
 from skipstone.statements.references import unqualified
 from skipstone.statements.row_changes import TARGET, all_columns, apply, parse_target, target_of
 from skipstone.statements.tokens import Tokens
@@ -41,13 +40,27 @@ pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
 SOURCE: Final = "skipstone_source"
-_ACTION: Final = "__action"
 _IN_TARGET: Final = "__in_target"
 _IN_SOURCE: Final = "__in_source"
+_MARKS: Final = (FILE.name, POS.name, ACTION, _IN_TARGET, _IN_SOURCE)
 
 
 def merge(spark: Any, names: Names, tokens: Tokens) -> None:
     """What comes after MERGE."""
+    found, alias, wanted = _parse(spark, names, tokens)
+    merge_rows(spark, names, found, alias, run_query(spark, _source(spark, names, wanted)), wanted)
+
+
+def plans_of_merge(spark: Any, names: Names, tokens: Tokens) -> list[QueryPlan]:
+    """The queries of a MERGE: for its source, and for the pairs of rows. The source is looked at for its keys."""
+    found, alias, wanted = _parse(spark, names, tokens)
+    source = _source(spark, names, wanted)
+    frame = run_query(spark, source)
+    clauses = _numbered(wanted, found, frame, alias)
+    return [source, _pairs(spark, names, found, alias, frame, wanted, clauses)]
+
+
+def _parse(spark: Any, names: Names, tokens: Tokens) -> tuple[Found, str, Merge]:
     tokens.expect("INTO")
     found, alias, named = parse_target(names, tokens)
     given = tokens.text
@@ -55,8 +68,11 @@ def merge(spark: Any, names: Names, tokens: Tokens) -> None:
     wanted = parse_merge(tokens, found.table.schema, alias, found.table.name)
     tokens.end()
     check_syntax(spark, given)
-    source = run_query(spark, plan_query(spark, names, f"SELECT * FROM {wanted.source} AS {quoted(wanted.alias)}"))
-    merge_rows(spark, names, found, alias, source, wanted)
+    return found, alias, wanted
+
+
+def _source(spark: Any, names: Names, wanted: Merge) -> QueryPlan:
+    return plan_query(spark, names, f"SELECT * FROM {wanted.source} AS {quoted(wanted.alias)}")
 
 
 def _source_name(tokens: Tokens) -> tuple[str, ...] | None:
@@ -69,8 +85,8 @@ def merge_rows(spark: Any, names: Names, found: Found, alias: str, source: Any, 
     kept = source.persist()  # it is read twice and must be the same both times
     try:
         clauses = _numbered(wanted, found, kept, alias)
-        pairs, scan = _pairs(spark, names, found, alias, kept, wanted, clauses)
-        _commit(spark, found, scan, pairs, clauses)
+        plan = _pairs(spark, names, found, alias, kept, wanted, clauses)
+        _commit(spark, found, target_of(plan).scan, run_query(spark, plan), clauses)
     finally:
         kept.unpersist()
 
@@ -87,27 +103,26 @@ def _numbered(wanted: Merge, found: Found, source: Any, alias: str) -> list[Clau
 
 def _pairs(
     spark: Any, names: Names, found: Found, alias: str, source: Any, wanted: Merge, clauses: Sequence[Clause]
-) -> tuple[Any, Scan]:
+) -> QueryPlan:
     """Every pair that a clause may apply to, with the number of the clause that does."""
     target, other = quoted(alias), quoted(wanted.alias)
     own = ", ".join(f"{target}.{quoted(c)} AS {quoted(c)}" for c in all_columns(found))
     # A value is computed only where its clause applies: elsewhere it may not even be possible.
     values = "".join(
-        f", CASE WHEN {_ACTION} = {i} THEN {a.text} END AS {a.alias}" for i, c in enumerate(clauses) for a in c.values
+        f", CASE WHEN {ACTION} = {i} THEN {a.text} END AS {a.alias}" for i, c in enumerate(clauses) for a in c.values
     )
     text = (
         f"SELECT {own}, {target}.{_IN_TARGET} AS {_IN_TARGET}, {other}.{_IN_SOURCE} AS {_IN_SOURCE}, "
-        f"{_choice(clauses, target, other)} AS {_ACTION}{values} "
+        f"{_choice(clauses, target, other)} AS {ACTION}{values} "
         f"FROM (SELECT *, true AS {_IN_TARGET} FROM {TARGET}) AS {target} "
         f"{_join(clauses)} JOIN (SELECT *, true AS {_IN_SOURCE} FROM {SOURCE}) AS {other} ON ({wanted.on})"
     )
     bound = names.with_target(TARGET, found, all_columns(found)).with_frame(SOURCE, source)
     plan = plan_query(spark, bound, text)
     use = target_of(plan)
-    scan = use.scan
-    if all(c.side is not Side.NOT_MATCHED_BY_SOURCE for c in clauses):
-        scan = source_keys(spark, scan, source, wanted.on, alias, wanted.alias)
-    return run_query(spark, plan.replacing(use, scan)), scan
+    if any(c.side is Side.NOT_MATCHED_BY_SOURCE for c in clauses):
+        return plan
+    return plan.replacing(use, source_keys(spark, use.scan, source, wanted.on, alias, wanted.alias))
 
 
 def _join(clauses: Sequence[Clause]) -> str:
@@ -135,21 +150,19 @@ def _choice(clauses: Sequence[Clause], target: str, other: str) -> str:
 
 
 def _commit(spark: Any, found: Found, scan: Scan, pairs: Any, clauses: Sequence[Clause]) -> None:
-    pairs = pairs.where(f"{_ACTION} IS NOT NULL OR ({_IN_TARGET} AND {_IN_SOURCE})").persist()
-    try:
-        rows = _new_rows(pairs, clauses, scan)
-        positions = _positions(pairs, clauses, found.table.name)
+    coming = [i for i, c in enumerate(clauses) if c.action is not Action.DELETE]
+    with settled(_outcome(pairs, clauses, scan), _MARKS, scan) as outcome:
+        positions = _positions(outcome.marks, clauses, found.table.name)
+        rows = outcome.rows(coming) if coming else None
         apply(spark, found, FoundRows(scan=scan, positions=positions, rows=rows), MERGE_MODE, MERGE_ISOLATION_LEVEL)
-    finally:
-        pairs.unpersist()
 
 
-def _positions(pairs: Any, clauses: Sequence[Clause], table: str) -> dict[str, Any]:
+def _positions(marks: Any, clauses: Sequence[Clause], table: str) -> dict[str, Any]:
     """Where the rows are that are updated or deleted, after a look at those that several source rows match."""
-    there = pairs.where(_IN_TARGET).select(FILE.name, POS.name, _ACTION, F.col(_IN_SOURCE).alias(_IN_SOURCE)).toArrow()
+    there = marks.filter(pc.is_valid(marks.column(_IN_TARGET)))
     _check_one_source_row(there.filter(pc.is_valid(there.column(_IN_SOURCE))), clauses, table)
     going = pa.array([i for i, c in enumerate(clauses) if c.action is not Action.INSERT], pa.int32())
-    return positions_in(there.filter(pc.is_in(there.column(_ACTION), value_set=going)))
+    return positions_in(there.filter(pc.is_in(there.column(ACTION), value_set=going)))
 
 
 def _check_one_source_row(matched: Any, clauses: Sequence[Clause], table: str) -> None:
@@ -168,37 +181,32 @@ def _check_one_source_row(matched: Any, clauses: Sequence[Clause], table: str) -
         )
 
 
-def _new_rows(pairs: Any, clauses: Sequence[Clause], scan: Scan) -> Any:
-    """Updated and inserted rows."""
+def _outcome(pairs: Any, clauses: Sequence[Clause], scan: Scan) -> Any:
+    """The updated or inserted row that comes of each pair, and marks: where the old one is, and what was done."""
+    pairs = pairs.where(f"{ACTION} IS NOT NULL OR ({_IN_TARGET} AND {_IN_SOURCE})")
+    schema = pairs.schema
     coming = [(i, c) for i, c in enumerate(clauses) if c.action is not Action.DELETE]
-    if not coming:
-        return None
-    chosen = pairs.where(F.col(_ACTION).isin([i for i, _ in coming]))
-    columns = [_column(pairs, f, coming, scan).alias(f.name) for f in scan.schema.fields]
+    columns = [f"{_column(pairs, schema, f, coming, scan)} AS {quoted(f.name)}" for f in scan.schema.fields]
     with strict_casts(pairs.sparkSession):
-        return chosen.select(*columns, *kept_lineage(scan))
+        return pairs.selectExpr(*(columns if coming else ()), *kept_lineage(scan), *_MARKS)
 
 
-def _column(pairs: Any, field: Field, coming: Sequence[tuple[int, Clause]], scan: Scan) -> Any:
+def _column(pairs: Any, schema: Any, field: Field, coming: Sequence[tuple[int, Clause]], scan: Scan) -> str:
     """A column by the clause that applies: what it sets, the old value in updates, the default in inserts."""
     type_ = to_spark_type(field.type, where=f"column {field.name!r}")
-    chosen: Any = None
+    cases = []
     for number, clause in coming:
         if clause.action is Action.UPDATE:
-            value = assigned_column(pairs, field, clause.values, scan.name)
+            value = assigned_sql(pairs.sparkSession, schema, field, clause.values, scan.name)
         else:
-            value = _inserted(pairs, field, clause, scan, type_)
-        cast = value.cast(type_)
-        is_mine = F.col(_ACTION) == number
-        chosen = F.when(is_mine, cast) if chosen is None else chosen.when(is_mine, cast)
-    return chosen
+            value = _inserted(pairs.sparkSession, schema, field, clause, scan.name)
+        cases.append(f"WHEN {ACTION} = {number} THEN {value}")
+    return f"CAST(CASE {' '.join(cases)} END AS {sql_type(type_)})"
 
 
-def _inserted(pairs: Any, field: Field, clause: Clause, scan: Scan, type_: Any) -> Any:
+def _inserted(spark: Any, schema: Any, field: Field, clause: Clause, table: str) -> str:
     for assignment in clause.values:
         if assignment.path[0].id == field.id:
-            check_assignable(pairs.sparkSession, pairs.schema[assignment.alias].dataType, field, table=scan.name)
-            return F.col(assignment.alias)
-    if field.write_default is not None:
-        return literal(field.type, field.write_default)
-    return F.lit(None).cast(type_)
+            given = schema[assignment.alias].dataType
+            return cast_sql(assignment.alias, given, check_assignable(spark, given, field, table=table))
+    return default_sql(field)

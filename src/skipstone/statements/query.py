@@ -7,9 +7,7 @@ Law: the answer is Spark's, over the same rows. A table is pruned only by condit
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -23,6 +21,7 @@ from skipstone.predicate import FloatOrder
 from skipstone.predicate.nodes import TRUE
 from skipstone.scan import Scan
 from skipstone.spark.empty_relation import empty_relations
+from skipstone.spark.named_frames import named
 from skipstone.spark.pushed_filters import PushedFilter, pushed_filters
 from skipstone.spark.scan import read_scan
 from skipstone.spark.types import to_spark_struct
@@ -32,7 +31,6 @@ from skipstone.statements.references import Reference, find_references, rewrite
 from skipstone.statements.tokens import Tokens
 from skipstone.statements.views import expand_views
 
-_NUMBERS: Final = itertools.count(1)
 _NOT_PRUNED: Final = (
     f"any filter, because the query asks for {MOVING.lower()}, which moves between planning and running"
 )
@@ -45,6 +43,11 @@ class TableUse:
     reference: Reference
     scan: Scan
     pushed: PushedFilter
+
+    @property
+    def is_pruned_by_more(self) -> bool:
+        """Whether the scan's filter says more than the query, which looks at every row itself."""
+        return self.scan.filter is not None and self.scan.filter is not self.pushed.predicate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +83,7 @@ def plan_query(spark: Any, names: Names, text: str) -> QueryPlan:
 
 def run_query(spark: Any, plan: QueryPlan) -> Any:
     """The query's DataFrame."""
-    frames = {use.reference: read_scan(use.scan, spark) for use in plan.uses}
+    frames = {use.reference: read_scan(use.scan, spark, is_filtered=use.is_pruned_by_more) for use in plan.uses}
     frames |= {r: as_frame(spark, t) for r, t in plan.others.items()}
     answer = _over(spark, plan.text, frames)
     return answer if plan.given == plan.text else answer.toDF(*_names_of_columns(spark, plan, frames))
@@ -150,20 +153,8 @@ def as_frame(spark: Any, rows: Any) -> Any:
 
 def _over(spark: Any, text: str, frames: Mapping[Reference, Any]) -> Any:
     """The query's text over these frames, which have names only while Spark analyses it."""
-    with _named(spark, frames) as names:
+    with named(spark, frames) as names:
         return spark_sql(spark, rewrite(text, names))
-
-
-@contextmanager
-def _named(spark: Any, frames: Mapping[Reference, Any]) -> Iterator[dict[Reference, str]]:
-    names = {r: f"skipstone_{next(_NUMBERS)}" for r in frames}
-    try:
-        for reference, frame in frames.items():
-            frame.createOrReplaceTempView(names[reference])
-        yield names
-    finally:
-        for name in names.values():
-            spark.catalog.dropTempView(name)
 
 
 def spark_sql(spark: Any, text: str) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pyspark.sql import DataFrame
+
 
 def rows(spark: Any, schema: str, values: Iterable[Sequence[Any]]) -> Any:
     """A small DataFrame; the schema is a DDL text such as `key string, value string`."""
@@ -12,5 +14,5 @@ def rows(spark: Any, schema: str, values: Iterable[Sequence[Any]]) -> Any:
 
 
 def nothing(spark: Any) -> Any:
-    """The answer of a statement that only does something."""
-    return spark.sql("SELECT CAST(NULL AS STRING) AS result LIMIT 0")
+    """The answer of a statement that only does something: no column and no row, as Spark has it."""
+    return DataFrame(spark._jsparkSession.emptyDataFrame(), spark)

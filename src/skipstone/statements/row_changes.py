@@ -21,8 +21,9 @@ from skipstone.metadata.tables.properties import (
     property_value,
 )
 from skipstone.predicate.nodes import TRUE
-from skipstone.spark.row_changes import FoundRows, change_of, lineage_columns, positions_of
+from skipstone.spark.row_changes import FoundRows, change_of, lineage_columns, positions_in, positions_of
 from skipstone.spark.scan_names import quoted
+from skipstone.spark.settled import ACTION, settled
 from skipstone.statements.assignments import Assignment, parse_assignments, updated_rows
 from skipstone.statements.names import Found, Names
 from skipstone.statements.query import QueryPlan, TableUse, check_syntax, plan_query, run_query
@@ -113,19 +114,12 @@ def update_where(
     text = f"SELECT *, {_values(assignments)} FROM {TARGET} AS {quoted(alias)} WHERE ({condition})"
     plan = plan_query(spark, names.with_target(TARGET, found, all_columns(found)), text)
     use = target_of(plan)
-    matched = run_query(spark, plan).persist()
-    try:
-        rows = updated_rows(matched, assignments, use.scan)
-        positions = positions_of(matched)
-        apply(
-            spark,
-            found,
-            FoundRows(scan=use.scan, positions=positions, rows=rows if positions else None),
-            UPDATE_MODE,
-            UPDATE_ISOLATION_LEVEL,
-        )
-    finally:
-        matched.unpersist()
+    marks = (FILE.name, POS.name, ACTION)
+    changed = updated_rows(run_query(spark, plan), assignments, use.scan, FILE.name, POS.name, f"0 AS {ACTION}")
+    with settled(changed, marks, use.scan) as outcome:
+        positions = positions_in(outcome.marks)
+        rows = FoundRows(scan=use.scan, positions=positions, rows=outcome.rows([0]) if positions else None)
+        apply(spark, found, rows, UPDATE_MODE, UPDATE_ISOLATION_LEVEL)
 
 
 def _values(assignments: Sequence[Assignment]) -> str:

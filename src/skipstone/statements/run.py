@@ -16,7 +16,7 @@ from skipstone.statements.create import create, replace_table
 from skipstone.statements.describe import describe
 from skipstone.statements.drop import drop
 from skipstone.statements.explain import explain
-from skipstone.statements.insert import insert
+from skipstone.statements.insert import insert, insert_many
 from skipstone.statements.merging import merge
 from skipstone.statements.names import Names
 from skipstone.statements.query import check_syntax, plan_query, run_query, spark_sql
@@ -50,7 +50,9 @@ def _answer(spark: Any, names: Names, tokens: Tokens) -> Any:
         return insert(spark, names, tokens, definitions)
     if tokens.looks_at_any(*_QUERIES):
         check_syntax(spark, tokens.text)
-        _refuse_hidden_changes(tokens)
+        verb = _verb_after(tokens)
+        if verb is not None:
+            return _hidden_change(spark, names, tokens, verb)
         return run_query(spark, plan_query(spark, names, tokens.rest()))
     word = tokens.accept_any(
         "EXPLAIN", "INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "CREATE", "REPLACE", "ALTER", "DROP", "SHOW",
@@ -97,19 +99,23 @@ def _definitions_before_insert(tokens: Tokens) -> str:
     return found
 
 
-def _refuse_hidden_changes(tokens: Tokens) -> None:
+def _verb_after(tokens: Tokens) -> str | None:
     """What begins like a query may be a statement: `FROM a INSERT INTO b …`, `WITH a AS (…) DELETE FROM b …`."""
     if not tokens.looks_at_any("FROM", "WITH"):
-        return
+        return None
     ahead = Tokens(tokens.text, tokens.items, tokens.at)
     words = ("INSERT INTO", "INSERT OVERWRITE", "DELETE FROM", "MERGE INTO")
     ahead.until(*words, "SELECT")
-    if any(ahead.looks_at(*w.split()) for w in words):
-        verb = ahead.items[ahead.at].text.upper()
-        raise Unsupported(
-            f"Cannot run {verb} after {tokens.items[tokens.at].text.upper()}: expected the statement to begin with "
-            f"{verb}. Put what comes before it into a subquery."
-        )
+    return next((w.split()[0] for w in words if ahead.looks_at(*w.split())), None)
+
+
+def _hidden_change(spark: Any, names: Names, tokens: Tokens, verb: str) -> None:
+    if verb == "INSERT" and tokens.looks_at("FROM"):
+        return insert_many(spark, names, tokens)
+    raise Unsupported(
+        f"Cannot run {verb} after {tokens.items[tokens.at].text.upper()}: expected the statement to begin with {verb}. "
+        "Put what comes before it into a subquery."
+    )
 
 
 def _use(names: Names, tokens: Tokens) -> None:

@@ -1,0 +1,128 @@
+"""The rows that a statement works out, once: what becomes of them, and what marks say about each.
+
+They are asked for twice (where the old rows are, what the new ones are) and must be the same both times. A few rows are
+brought here as Arrow and written from here, without a job of their own; many stay with Spark, which keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import pyarrow
+import pyarrow.compute
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from skipstone.metadata.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntType,
+    LongType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+)
+from skipstone.plan.scan import ScanPlan
+from skipstone.scan import Scan
+from skipstone.spark.scan_names import quoted
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+
+ACTION: Final = "__action"
+# Up to here rows come to this process: as many, of as many bytes, out of files of as many bytes.
+ROWS_HERE_MAX: Final = 250_000
+_BYTES_HERE_MAX: Final = 64 << 20
+_READ_BYTES_MAX: Final = 2 << 30
+# What a row takes in memory for each byte that it takes in a file, about.
+_UNPACKED: Final = 4
+# Values that Spark hands over as they are.
+_PLAIN: Final = (
+    BooleanType, IntType, LongType, FloatType, DoubleType, DecimalType, StringType, BinaryType, DateType, TimestampType,
+    TimestamptzType,
+)  # fmt: skip
+
+
+class Settled(Protocol):
+    """Rows with marks; each has the number of an action, null where nothing is done."""
+
+    @property
+    def marks(self) -> Any:
+        """What the marks say, as an Arrow table."""
+
+    def rows(self, actions: Sequence[int]) -> Any:
+        """The rows that these actions make, without marks."""
+
+
+@contextmanager
+def settled(frame: Any, marks: Sequence[str], scan: Scan) -> Iterator[Settled]:
+    """The rows of a frame, of which `marks` are no columns of the table."""
+    rows_max = _rows_here(scan)
+    table = collect_up_to(frame, rows_max) if rows_max else None
+    if table is not None:
+        yield _Collected(table, marks)
+        return
+    kept = frame.persist()
+    try:
+        yield _Kept(kept, marks)
+    finally:
+        kept.unpersist()
+
+
+def collect_up_to(frame: Any, rows_max: int) -> Any:
+    """All rows as an Arrow table; None if there are more than so many. No task hands over more than one more."""
+    spark = frame.sparkSession
+    catalyst = spark._jvm.org.apache.spark.sql.catalyst
+    limit = catalyst.expressions.Literal.create(rows_max + 1, spark._jsparkSession.parseDataType('"integer"'))
+    plan = catalyst.plans.logical.LocalLimit(limit, frame._jdf.queryExecution().analyzed())
+    limited = DataFrame(spark._jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)
+    table = limited.toArrow()
+    return table if table.num_rows <= rows_max else None
+
+
+def _rows_here(scan: Scan) -> int:
+    """How many rows of a table may come here; 0 if none had better."""
+    plan = scan.plan()
+    read = _sum(plan, "file_size_in_bytes")
+    if read > _READ_BYTES_MAX or not all(isinstance(f.type, _PLAIN) for f in scan.schema.fields):
+        return 0
+    row_bytes = max(1, _UNPACKED * read // max(1, _sum(plan, "record_count")))
+    return min(ROWS_HERE_MAX, _BYTES_HERE_MAX // row_bytes)
+
+
+def _sum(plan: ScanPlan, column: str) -> int:
+    return int(pc.sum(plan.files.column(column)).as_py() or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Collected:
+    table: Any
+    names: Sequence[str]
+
+    @property
+    def marks(self) -> Any:
+        return self.table.select(self.names)
+
+    def rows(self, actions: Sequence[int]) -> Any:
+        chosen = pc.is_in(self.table.column(ACTION), value_set=pa.array(actions, pa.int32()))
+        return self.table.filter(chosen).drop_columns(list(self.names))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    frame: Any
+    names: Sequence[str]
+
+    @property
+    def marks(self) -> Any:
+        return self.frame.select(*map(quoted, self.names)).toArrow()
+
+    def rows(self, actions: Sequence[int]) -> Any:
+        return self.frame.where(F.col(ACTION).isin(list(actions))).drop(*self.names)

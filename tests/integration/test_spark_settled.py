@@ -1,0 +1,74 @@
+"""Few rows of a statement come to the driver, many stay with Spark: the same rows, and the same table, either way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.spark import interpreted
+
+import skipstone
+from skipstone.spark import settled
+from skipstone.spark.settled import collect_up_to
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("jvm")]
+
+
+@pytest.fixture(scope="module")
+def spark(iceberg_java: Any) -> Any:
+    return interpreted(iceberg_java)
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_all_rows_or_none(spark: Any, tasks: int) -> None:
+    frame = spark.range(0, 30, 1, tasks)
+    assert sorted(collect_up_to(frame, 30).column(0).to_pylist()) == list(range(30))
+    assert collect_up_to(frame, 29) is None
+    assert collect_up_to(spark.range(0), 0).num_rows == 0
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("rows_max", [0, 1, 250_000])
+def test_a_table_is_the_same_whoever_writes_the_rows(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, rows_max: int
+) -> None:
+    monkeypatch.setattr(settled, "ROWS_HERE_MAX", rows_max)
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "lake"))
+
+    def run(text: str) -> Any:
+        return skipstone.sql(spark, text, catalog=lake)
+
+    modes = ", ".join(f"'write.{verb}.mode' = '{mode}'" for verb in ("delete", "update", "merge"))
+    run(
+        "CREATE TABLE shop.t (id BIGINT, f FLOAT, d DECIMAL(9,2), t DATE, z TIMESTAMP, l TIMESTAMP_NTZ, b BINARY, "
+        "o BOOLEAN, s STRING NOT NULL) USING skipstone PARTITIONED BY (days(z)) "
+        f"TBLPROPERTIES ('format-version' = '3', {modes})"
+    )
+    run(
+        "INSERT INTO shop.t SELECT id, id / 2, id, date_add(DATE'2026-01-01', CAST(id AS INT)), "
+        "timestamp_seconds(id * 40000), TIMESTAMP_NTZ'1500-01-01 00:00:00', CAST('x' AS BINARY), id > 2, 's' "
+        "FROM range(6)"
+    )
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        run("UPDATE shop.t SET f = float('NaN'), z = z + INTERVAL 1 DAY WHERE id < 2")
+        run(
+            "MERGE INTO shop.t t USING (SELECT id FROM range(4, 8)) v ON t.id = v.id "
+            "WHEN MATCHED AND v.id = 5 THEN DELETE WHEN MATCHED THEN UPDATE SET d = -1.5, b = X'00ff', l = NULL "
+            "WHEN NOT MATCHED THEN INSERT (id, z, s) VALUES (v.id, TIMESTAMP'2026-01-01 05:00:00', 'new')"
+        )
+        found = run(
+            "SELECT id, CAST(f AS STRING), d, t, unix_micros(z), CAST(l AS STRING), hex(b), o, s, _row_id, "
+            "_last_updated_sequence_number FROM shop.t ORDER BY id"
+        ).collect()
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+    shown = [tuple(map(str, r)) for r in found]
+    assert shown[0] == (
+        "0", "NaN", "0.00", "2026-01-01", "86400000000", "1500-01-01 00:00:00", "78", "False", "s", "0", "2"
+    )  # fmt: skip
+    assert shown[4][2:10] == ("-1.50", "2026-01-05", "160000000000", "None", "00FF", "True", "s", "4")
+    assert [r[0] for r in shown] == ["0", "1", "2", "3", "4", "6", "7"]
+    assert [r[10] for r in shown] == ["2", "2", "1", "1", "3", "3", "3"]
+    assert shown[5][4] == "1767211200000000" and shown[5][8] == "new"
