@@ -1,13 +1,12 @@
 """The rows that a statement works out, once: what becomes of them, and what marks say about each.
 
-They are asked for twice (where the old rows are, what the new ones are) and must be the same both times. A few rows are
-brought here as Arrow and written from here, without a job of their own; many stay with Spark, which keeps them.
+They are asked for twice (where the old rows are, what the new ones are) and must be the same both times, so Spark keeps
+them. A few are brought here as Arrow and written from here, without a job of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -61,19 +60,11 @@ class Settled(Protocol):
         """The rows that these actions make, without marks."""
 
 
-@contextmanager
-def settled(frame: Any, marks: Sequence[str], scan: Scan) -> Iterator[Settled]:
-    """The rows of a frame, of which `marks` are no columns of the table."""
+def settled(frame: Any, marks: Sequence[str], scan: Scan) -> Settled:
+    """The rows of a frame over rows that Spark keeps; `marks` are no columns of the table."""
     rows_max = _rows_here(scan)
     table = collect_up_to(frame, rows_max) if rows_max else None
-    if table is not None:
-        yield _Collected(table, marks)
-        return
-    kept = frame.persist()
-    try:
-        yield _Kept(kept, marks)
-    finally:
-        kept.unpersist()
+    return _Kept(frame, marks) if table is None else _Collected(table, marks)
 
 
 def collect_up_to(frame: Any, rows_max: int) -> Any:

@@ -151,10 +151,14 @@ def _choice(clauses: Sequence[Clause], target: str, other: str) -> str:
 
 def _commit(spark: Any, found: Found, scan: Scan, pairs: Any, clauses: Sequence[Clause]) -> None:
     coming = [i for i, c in enumerate(clauses) if c.action is not Action.DELETE]
-    with settled(_outcome(pairs, clauses, scan), _MARKS, scan) as outcome:
+    pairs = pairs.where(f"{ACTION} IS NOT NULL OR ({_IN_TARGET} AND {_IN_SOURCE})").persist()
+    try:
+        outcome = settled(_outcome(pairs, clauses, scan), _MARKS, scan)
         positions = _positions(outcome.marks, clauses, found.table.name)
         rows = outcome.rows(coming) if coming else None
         apply(spark, found, FoundRows(scan=scan, positions=positions, rows=rows), MERGE_MODE, MERGE_ISOLATION_LEVEL)
+    finally:
+        pairs.unpersist()
 
 
 def _positions(marks: Any, clauses: Sequence[Clause], table: str) -> dict[str, Any]:
@@ -183,7 +187,6 @@ def _check_one_source_row(matched: Any, clauses: Sequence[Clause], table: str) -
 
 def _outcome(pairs: Any, clauses: Sequence[Clause], scan: Scan) -> Any:
     """The updated or inserted row that comes of each pair, and marks: where the old one is, and what was done."""
-    pairs = pairs.where(f"{ACTION} IS NOT NULL OR ({_IN_TARGET} AND {_IN_SOURCE})")
     schema = pairs.schema
     coming = [(i, c) for i, c in enumerate(clauses) if c.action is not Action.DELETE]
     columns = [f"{_column(pairs, schema, f, coming, scan)} AS {quoted(f.name)}" for f in scan.schema.fields]

@@ -115,11 +115,15 @@ def update_where(
     plan = plan_query(spark, names.with_target(TARGET, found, all_columns(found)), text)
     use = target_of(plan)
     marks = (FILE.name, POS.name, ACTION)
-    changed = updated_rows(run_query(spark, plan), assignments, use.scan, FILE.name, POS.name, f"0 AS {ACTION}")
-    with settled(changed, marks, use.scan) as outcome:
+    matched = run_query(spark, plan).persist()
+    try:
+        changed = updated_rows(matched, assignments, use.scan, FILE.name, POS.name, f"0 AS {ACTION}")
+        outcome = settled(changed, marks, use.scan)
         positions = positions_in(outcome.marks)
         rows = FoundRows(scan=use.scan, positions=positions, rows=outcome.rows([0]) if positions else None)
         apply(spark, found, rows, UPDATE_MODE, UPDATE_ISOLATION_LEVEL)
+    finally:
+        matched.unpersist()
 
 
 def _values(assignments: Sequence[Assignment]) -> str:
