@@ -73,6 +73,7 @@ def _table(lake: Any, number: int, choice: random.Random) -> Made:
     properties = {
         "write.delete.mode": choice.choice(["merge-on-read", "copy-on-write"]),
         "write.metadata.metrics.default": METRICS[number % len(METRICS)],
+        "write.upsert.mode": "equality-delete",
     }
     table = lake.create_table(
         f"t.t{number}",
@@ -92,7 +93,18 @@ def _table(lake: Any, number: int, choice: random.Random) -> Made:
             text = choice.choice(sorted(GONE))
             table.delete(text)
             rows = [r for r in rows if not GONE[text](r)]
+        if part in (1, 3) and choice.random() < 0.5:
+            # Equality deletes: no reader knows what is gone before it looks at the rows.
+            keys = {(p, n) for p in ("x", "y") for n in choice.sample(range(-4, 5), 3)}
+            added = [{**{c: choice.choice(v) for c, v in some.items()}, "p": p, "n": n} for p, n in sorted(keys)]
+            table.upsert(pa.Table.from_pylist(added, schema=FORM), on=["p", "n"])
+            rows = [r for r in rows if (r["p"], r["n"]) not in keys] + added
     return table, rows
+
+
+def test_some_tables_have_equality_deletes() -> None:
+    contents = [c for table, _ in pool() for c in table.scan().plan().deletes.column("content").to_pylist()]
+    assert contents.count(2) >= 5
 
 
 tables = st.integers(0, 23).map(lambda number: pool()[number])

@@ -147,8 +147,11 @@ class Columns:
         return bool(self.sources) and name in self.sources[0].sidecar.places
 
 
-def assembled(block: Columns, wish: Wish) -> Any:
-    """Entries as a manifest has them, in the order of manifests and within them; `manifest` is the place of theirs."""
+def assembled(block: Columns, wish: Wish, beside: Any = None) -> Any:
+    """Entries as a manifest has them, in the order of manifests and within them; `manifest` is the place of theirs.
+
+    The columns `beside` them, if there are any, come last.
+    """
     wanted = {"status", *wish.columns}
     arrays: dict[str, Any] = {}
     for name, arrow in ENTRY_COLUMNS.items():
@@ -160,6 +163,8 @@ def assembled(block: Columns, wish: Wish) -> Any:
     for field_id, type_ in wish.metrics.items():
         arrays |= _metrics(block, field_id, type_)
     arrays["manifest"] = block.of_source([s.place for s in block.sources], pa.int32())
+    if beside is not None:
+        arrays |= {name: beside.column(name) for name in beside.column_names}
     table = pa.table(arrays)
     places = np.array([s.place for s in block.sources], np.int64)[block.owner]
     order = places << 32 | block.column(ENTRY, pa.int32()).to_numpy(zero_copy_only=False)

@@ -64,8 +64,11 @@ class SidecarGroup:
         self._facts, self._sources = self._read(self._wish.fact_columns(), self._sources)
         return facts_of(self._facts, self._wish) if self._sources else None
 
-    def entries(self, mask: Mask) -> Any | None:
-        """The chosen entries, in the order of the manifests; `facts` was read before."""
+    def entries(self, mask: Mask, beside: Any) -> Any | None:
+        """The chosen entries, in the order of the manifests; `facts` was read before.
+
+        `beside` has further columns that they shall come out with, of all entries that a mask is over.
+        """
         left, masks = self._with_chosen(mask)
         known = set(self._wish.fact_columns())
         more, read = self._read([n for n in self._wish.file_columns() if n not in known], left)
@@ -75,10 +78,12 @@ class SidecarGroup:
         kept = {s.place for s in read}
         is_kept = np.array([s.place in kept for s in self._sources])
         numbers = np.cumsum(is_kept) - 1
-        chosen = self._facts.take(np.flatnonzero(mask & is_kept[self._facts.owner]))
+        taken = np.flatnonzero(mask & is_kept[self._facts.owner])
+        chosen = self._facts.take(taken)
         rows = np.concatenate([m for s, m in zip(left, masks, strict=True) if s.place in kept])
         facts = Columns(read, numbers[chosen.owner], chosen.tables)
-        return assembled(facts.beside(more.take(np.flatnonzero(rows))), self._wish)
+        whole = facts.beside(more.take(np.flatnonzero(rows)))
+        return assembled(whole, self._wish, beside.take(pa.array(taken)))
 
     def all_entries(self) -> Any | None:
         """Everything at once."""

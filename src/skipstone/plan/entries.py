@@ -18,7 +18,6 @@ import pyarrow.compute
 from skipstone.metadata.manifests.manifest import EntryStatus, ManifestFile
 from skipstone.metadata.manifests.manifest_read import read_manifest
 from skipstone.metadata.manifests.manifest_rows import partition_arrow_type
-from skipstone.metadata.partitions.partitioning import unified_partition_type
 from skipstone.metadata.reserved import DELETE_FILE_PATH
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
@@ -112,9 +111,7 @@ def schema_for(metadata: TableMetadata, field_ids: Sequence[int]) -> Any:
 
 
 def unified_type(metadata: TableMetadata) -> StructType:
-    return unified_partition_type(
-        metadata.partition_specs, metadata.current_schema, schemas=tuple(reversed(metadata.schemas))
-    )
+    return metadata.unified_partition_type
 
 
 def unify_partition(partition: Any, from_type: StructType, to_type: StructType) -> Any:

@@ -20,6 +20,7 @@ from skipstone.metadata.tables.snapshots import Operation, Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.delete_entries import no_deletes
 from skipstone.plan.entries import FILE_COLUMNS, read_live_entries
+from skipstone.plan.file_verdicts import judge_files
 from skipstone.plan.scan import ScanPlan, finish
 from skipstone.plan.snapshot_manifests import manifests_of
 from skipstone.predicate.float_order import FloatOrder
@@ -92,8 +93,9 @@ def plan_added(
         metrics=tuple(field_ids(predicate)),
         keep=keep_new,
     )
+    judging: dict[str, Any] = {"metadata": metadata, "schema": schema}
     return finish(
-        files,
+        judge_files(files, predicate=predicate, float_order=float_order, **judging),
         no_deletes(metadata),
         metadata=metadata,
         snapshot=up_to,

@@ -8,31 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow
 
-from skipstone.index.rollup import Rollup, join_rows
-from skipstone.index.zone_rows import FACT_NAMES, ZoneKind, column_zones, partition_zones
+from skipstone.index.rollup import Rollup
+from skipstone.index.zone_rows import ZoneKind
 from skipstone.metadata.manifests.manifest import ManifestFile
-from skipstone.metadata.schema import Schema
-from skipstone.metadata.tables.table_metadata import TableMetadata
-from skipstone.plan.entries import partition_codes
 from skipstone.plan.levels import LevelReport
+from skipstone.plan.question import Question
 from skipstone.plan.remapped import remapped_ids
+from skipstone.plan.rollup_zones import RollupZones, zones_of
 from skipstone.plan.snapshot_manifests import partition_type_of
-from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import TRUE, Predicate, field_ids
+from skipstone.predicate.nodes import TRUE, field_ids
 from skipstone.zones.arrow import unpacked
 from skipstone.zones.judge import prove
-from skipstone.zones.levels import prove_partitions
+from skipstone.zones.levels import every_by_partition, none_by_partition
 
-pa: Any = pyarrow
-
-_PLACE: Final = "place"
-_NOTHING: Final = np.zeros(0, bool)
 Mask = npt.NDArray[np.bool_]
 
 
@@ -68,165 +60,127 @@ class IndexLevels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """`blocks` has, for each manifest, what is left of it; None where the roll-ups know nothing about it."""
+    """`blocks` has, for each manifest, what is left of it; None where the roll-ups know nothing about it.
 
-    blocks: Sequence[Blocks | None]
-    sidecars: Sequence[bool | None]
-    rows: Any
+    `asked` are the manifests that were not skipped before; `kept` has a bit for each zone.
+    """
+
+    zones: RollupZones
+    asked: Mask
     kept: Mask
-    every: Mask
+    blocks: Sequence[Blocks | None]
 
     def has_sidecar(self, place: int) -> bool:
         """Whether to look for one: there is, or nobody knows."""
-        return self.sidecars[place] is not False
+        return self.zones.sidecars[place] is not False
 
-    def levels(self, left: Sequence[int], whole: Sequence[int]) -> IndexLevels:
-        skipped = len(self.blocks) - len(left)
-        if any(b is None for b in self.blocks):
+    @property
+    def left(self) -> list[int]:
+        """The places of manifests that can hold a match."""
+        return [
+            i
+            for i, (blocks, asked) in enumerate(zip(self.blocks, self.asked.tolist(), strict=True))
+            if asked and (blocks is None or len(blocks))
+        ]
+
+    def levels(self) -> IndexLevels:
+        skipped = int(self.asked.sum()) - len(self.left)
+        partitions = self.zones.partitions
+        if not partitions.is_known[self.asked].all():
             return IndexLevels(manifests_skipped=skipped, partitions=None, partitions_skipped=0, files=None)
-        kind, place = self.rows.column("kind").to_numpy(), self.rows.column(_PLACE).to_numpy()
-        is_partition = kind == ZoneKind.PARTITION
-        if len(np.unique(place[is_partition])) < len(self.blocks):
-            return IndexLevels(manifests_skipped=skipped, partitions=None, partitions_skipped=0, files=None)
-        rows = self.rows.filter(pa.array(is_partition))
-        codes = _tuple_codes(rows)
-        kept = self.kept[is_partition]
-        left_codes = np.unique(codes[kept])
+        asked = self.asked[self.zones.place[partitions.rows]]
+        kept = self.kept[partitions.rows]
+        num_codes = int(partitions.codes.max(initial=-1)) + 1
+        there, left = (np.bincount(partitions.codes[of], minlength=num_codes) > 0 for of in (asked, kept))
         # A partition that one manifest keeps is kept with its files in all of them.
-        in_left = np.isin(codes, left_codes)
         return IndexLevels(
             manifests_skipped=skipped,
-            partitions=len(np.unique(codes)),
-            partitions_skipped=len(np.unique(codes)) - len(left_codes),
-            files=int(rows.column("files").to_numpy()[in_left].sum()),
+            partitions=int(there.sum()),
+            partitions_skipped=int(there.sum()) - int(left.sum()),
+            files=int(partitions.files[asked & left[partitions.codes]].sum()),
         )
-
-    def count(self) -> int | None:
-        """How many rows match, where zones prove it: each manifest decided whole, by its partitions, or its blocks."""
-        if any(b is None for b in self.blocks):
-            return None
-        if self.rows is None:
-            return 0
-        kind, place = self.rows.column("kind").to_numpy(), self.rows.column(_PLACE).to_numpy()
-        counts = self.rows.column("rows")
-        known = ~counts.is_null().to_numpy()
-        rows = np.where(self.kept, counts.fill_null(0).to_numpy(), 0)
-        decided = ~self.kept | (self.every & known)
-        total, open_ = 0, np.ones(len(self.blocks), bool)
-        for level in ZoneKind:
-            of_level = (kind == level) & open_[place]
-            undecided = np.bincount(place[of_level & ~decided], minlength=len(open_)) > 0
-            settled = (np.bincount(place[of_level], minlength=len(open_)) > 0) & ~undecided
-            total += int(rows[of_level & settled[place]].sum())
-            open_ &= ~settled
-        return None if open_.any() else total
-
-
-def _tuple_codes(rows: Any) -> npt.NDArray[np.int64]:
-    """One number a partition tuple: the tuple is its own bound; null and NaN are told apart by their counts."""
-    names = [n for n in rows.column_names if n.startswith("partition.") and n.endswith((".lower", ".nan_count"))]
-    children = [rows.column(n).combine_chunks() for n in names]
-    spec_ids = rows.column("spec_id")
-    if not children:
-        return np.unique(spec_ids.to_numpy(), return_inverse=True)[1].astype(np.int64)
-    flags = [c.is_valid() if n.endswith(".lower") else pa.compute.greater(c, 0) for n, c in zip(names, children)]
-    values = [c if n.endswith(".lower") else f for n, c, f in zip(names, children, flags)]
-    return partition_codes(spec_ids, pa.StructArray.from_arrays(values, [str(i) for i in range(len(values))]))
 
 
 def judge_rollups(
-    rollups: Sequence[Rollup],
-    manifests: Sequence[ManifestFile],
-    predicate: Predicate,
-    metadata: TableMetadata,
-    schema: Schema,
-    float_order: FloatOrder,
+    rollups: Sequence[Rollup], manifests: Sequence[ManifestFile], asked: Mask, question: Question
 ) -> Judged:
-    """What is left of each manifest."""
-    sidecars: list[bool | None] = [None] * len(manifests)
-    cuts: list[str | None] = [None] * len(manifests)
-    parts = []
-    for rollup in rollups:
-        numbers = {}
-        for place, manifest in enumerate(manifests):
-            if sidecars[place] is None and (number := rollup.find(manifest)) is not None:
-                numbers[number] = place
-                record = rollup.header.manifests[number]
-                sidecars[place], cuts[place] = record.has_sidecar, record.cut
-        if numbers:
-            parts.append(_rows_about(rollup, numbers, _wanted(predicate, metadata)))
-    if not parts:
-        return Judged(blocks=[None] * len(manifests), sidecars=sidecars, rows=None, kept=_NOTHING, every=_NOTHING)
-    # The base has the older rows, whose types give way.
-    rows = join_rows(list(reversed(parts)))
-    spec_ids = np.array([m.partition_spec_id for m in manifests], np.int32)[rows.column(_PLACE).to_numpy()]
-    rows = rows.append_column("spec_id", pa.array(spec_ids, pa.int32()))
-    none, every = _proofs(rows, predicate, metadata, schema, float_order)
-    return Judged(blocks=_left(rows, ~none, sidecars, cuts), sidecars=sidecars, rows=rows, kept=~none, every=every)
+    """What is left of each manifest, of those that are asked for."""
+    zones = zones_of(rollups, manifests)
+    kept = ~_none(zones, question) & asked[zones.place]
+    return Judged(zones=zones, asked=asked, kept=kept, blocks=_left(zones, kept))
 
 
-def _wanted(predicate: Predicate, metadata: TableMetadata) -> list[str]:
-    names = ["kind", "number", "files", "rows"]
-    names += [f"{i}.{fact}" for i in field_ids(predicate) for fact in FACT_NAMES]
-    fields = {f.field_id for s in metadata.partition_specs for f in s.fields}
-    return [*names, *(f"partition.{i}.{fact}" for i in sorted(fields) for fact in FACT_NAMES)]
+def count_by_rollups(rollups: Sequence[Rollup], manifests: Sequence[ManifestFile], question: Question) -> int | None:
+    """How many rows match, where zones prove it: each manifest decided whole, by its partitions, or its blocks."""
+    zones = zones_of(rollups, manifests)
+    if None in zones.sidecars:
+        return None
+    if not len(zones):
+        return 0
+    kept, counts = ~_none(zones, question), zones.row_counts
+    known = ~counts.is_null().to_numpy()
+    rows = np.where(kept, counts.fill_null(0).to_numpy(), 0)
+    decided = ~kept | (_every(zones, question) & known)
+    total, open_ = 0, np.ones(len(manifests), bool)
+    for level in ZoneKind:
+        of_level = (zones.kind == level) & open_[zones.place]
+        undecided = np.bincount(zones.place[of_level & ~decided], minlength=len(open_)) > 0
+        settled = (np.bincount(zones.place[of_level], minlength=len(open_)) > 0) & ~undecided
+        total += int(rows[of_level & settled[zones.place]].sum())
+        open_ &= ~settled
+    return None if open_.any() else total
 
 
-def _rows_about(rollup: Rollup, numbers: dict[int, int], names: Sequence[str]) -> Any:
-    table = rollup.columns(names)
-    places = np.full(len(rollup.header.manifests), -1, np.int32)
-    places[list(numbers)] = list(numbers.values())
-    owner = places[table.column("manifest").to_numpy()]
-    table = table.drop_columns(["manifest"]).append_column(_PLACE, pa.array(owner, pa.int32()))
-    return table if bool((owner >= 0).all()) else table.filter(pa.array(owner >= 0))
+def _none(zones: RollupZones, question: Question) -> Mask:
+    """Which zones hold no match."""
+    return _proven(zones, question, every=False)
 
 
-def _proofs(
-    rows: Any, predicate: Predicate, metadata: TableMetadata, schema: Schema, float_order: FloatOrder
-) -> tuple[Mask, Mask]:
-    """Which zones hold no match, and which hold nothing else."""
-    if predicate == TRUE:
-        return np.zeros(rows.num_rows, bool), np.ones(rows.num_rows, bool)
-    zones = column_zones(rows, field_ids(predicate), schema)
+def _every(zones: RollupZones, question: Question) -> Mask:
+    """Which zones hold nothing else."""
+    return _proven(zones, question, every=True)
+
+
+def _proven(zones: RollupZones, question: Question, *, every: bool) -> Mask:
+    predicate, order, metadata = question.predicate, question.float_order, question.metadata
+    if predicate == TRUE or not len(zones):
+        return np.full(len(zones), every)
+    columns = zones.columns(field_ids(predicate), question.schema)
     for field_id in remapped_ids(metadata):
-        zones = zones.forget(field_id)
-    proofs = prove(predicate, zones, float_order)
-    none, every = (unpacked(p).copy() for p in (proofs.none, proofs.every))
-    spec_ids = rows.column("spec_id").to_numpy()
-    for spec_id in np.unique(spec_ids).tolist():
-        spec = metadata.specs_by_id.get(spec_id)
-        if spec is None or spec.is_unpartitioned:
+        columns = columns.forget(field_id)
+    proofs = prove(predicate, columns, order)
+    found = unpacked(proofs.every if every else proofs.none).copy()
+    for spec in metadata.partition_specs:
+        rows = zones.of_spec(spec.spec_id)
+        if spec.is_unpartitioned or not len(rows):
             continue
-        of_spec = np.flatnonzero(spec_ids == spec_id)
-        tuples = partition_zones(rows.take(pa.array(of_spec)), partition_type_of(spec, metadata))
-        proofs = prove_partitions(predicate, spec, schema, tuples, float_order)
-        none[of_spec] |= unpacked(proofs.none)
-        every[of_spec] |= unpacked(proofs.every)
-    return none, every
+        tuples = zones.tuples(spec.spec_id, partition_type_of(spec, metadata))
+        by_partition = every_by_partition if every else none_by_partition
+        found[rows] |= unpacked(by_partition(predicate, spec, question.schema, tuples, order))
+    return found
 
 
-def _left(rows: Any, kept: Mask, sidecars: Sequence[bool | None], cuts: Sequence[str | None]) -> list[Blocks | None]:
-    kind, place = rows.column("kind").to_numpy(), rows.column(_PLACE).to_numpy()
-    number = rows.column("number").to_numpy()
-    manifest_kept = np.zeros(len(sidecars), bool)
-    is_manifest = kind == ZoneKind.MANIFEST
-    manifest_kept[place[is_manifest]] = kept[is_manifest]
-    is_block = kind == ZoneKind.BLOCK
-    num_blocks = np.bincount(place[is_block], minlength=len(sidecars))
-    left = is_block & kept
-    order = np.argsort(place[left], kind="stable")
-    starts = np.searchsorted(place[left][order], np.arange(len(sidecars) + 1))
-    numbers = number[left][order]
+def _left(zones: RollupZones, kept: Mask) -> list[Blocks | None]:
+    num_manifests = len(zones.sidecars)
+    manifest_kept = np.zeros(num_manifests, bool)
+    is_manifest = zones.kind == ZoneKind.MANIFEST
+    manifest_kept[zones.place[is_manifest]] = kept[is_manifest]
+    is_block = zones.kind == ZoneKind.BLOCK
+    num_blocks = np.bincount(zones.place[is_block], minlength=num_manifests)
+    left = np.flatnonzero(is_block & kept)
+    left = left[np.argsort(zones.place[left], kind="stable")]
+    starts = np.searchsorted(zones.place[left], np.arange(num_manifests + 1))
+    numbers = zones.number[left]
     found: list[Blocks | None] = []
-    for i, known in enumerate(sidecars):
-        chosen = numbers[starts[i] : starts[i + 1]].tolist()
+    for i, known in enumerate(zones.sidecars):
         if known is None:
             found.append(None)
         elif not manifest_kept[i]:
             found.append(Blocks(numbers=(), is_all=False))
         else:
+            chosen = numbers[starts[i] : starts[i + 1]].tolist()
             is_all = bool(num_blocks[i] == 0 or len(chosen) == num_blocks[i])
-            found.append(Blocks(numbers=chosen, is_all=is_all, cut=cuts[i]))
+            found.append(Blocks(numbers=chosen, is_all=is_all, cut=zones.cuts[i]))
     return found
 
 

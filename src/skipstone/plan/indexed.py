@@ -20,7 +20,7 @@ from skipstone.index.loading import rollups_of
 from skipstone.index.places import index_directory
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.plan.entries import empty_entries, read_live_entries
-from skipstone.plan.index_zones import IndexLevels, judge_rollups
+from skipstone.plan.index_zones import IndexLevels, Mask, count_by_rollups, judge_rollups
 from skipstone.plan.question import Question
 from skipstone.plan.sidecars import read_sidecars
 
@@ -36,38 +36,48 @@ class IndexedEntries:
     notes: tuple[str, ...] = ()
 
 
-def read_entries(manifests: Sequence[ManifestFile], question: Question, *, use_index: bool) -> IndexedEntries:
-    """The live entries of manifests that can hold a match, in the order of the manifests."""
+def read_entries(
+    manifests: Sequence[ManifestFile], question: Question, *, use_index: bool, asked: Mask | None = None
+) -> IndexedEntries:
+    """The live entries of manifests that can hold a match, in the order of the manifests, each with its verdict.
+
+    `asked` has a bit for each manifest, false where it was skipped before: those who ask again and again about the same
+    manifests name them all.
+    """
     metadata = question.metadata
-    directory = index_directory(metadata) if use_index and manifests and is_enabled(metadata) else None
+    asked = np.ones(len(manifests), bool) if asked is None else asked
+    directory = index_directory(metadata) if use_index and asked.any() and is_enabled(metadata) else None
     if directory is None:
-        return IndexedEntries(files=_read_whole(manifests, question))
+        return IndexedEntries(files=_read_whole(manifests, np.flatnonzero(asked).tolist(), question))
     notes: list[str] = []
     rollups = rollups_of(question.snapshot, metadata, question.storage, directory, notes)
-    judged = judge_rollups(rollups, manifests, question.predicate, metadata, question.schema, question.float_order)
-    left = [i for i, found in enumerate(judged.blocks) if found is None or len(found)]
+    judged = judge_rollups(rollups, manifests, asked, question)
+    left = judged.left
     turns = [(i, manifests[i], judged.blocks[i]) for i in left if judged.has_sidecar(i)]
     tables, done = read_sidecars(turns, question, directory, notes)
     whole = [i for i in left if i not in done]
     if whole:
-        decoded = _read_whole([manifests[i] for i in whole], question)
-        at = decoded.schema.get_field_index("manifest")
-        places = np.array(whole, np.int32)[decoded.column(at).to_numpy()]
-        tables.append(decoded.set_column(at, "manifest", pa.array(places, pa.int32())))
-    return IndexedEntries(
-        files=_in_order(tables, question), levels=judged.levels(left, whole), notes=tuple(dict.fromkeys(notes))
-    )
+        tables.append(_read_whole(manifests, whole, question))
+    return IndexedEntries(files=_in_order(tables, question), levels=judged.levels(), notes=tuple(dict.fromkeys(notes)))
 
 
-def _read_whole(manifests: Sequence[ManifestFile], question: Question) -> Any:
-    return read_live_entries(
-        manifests, question.metadata, question.storage, columns=question.columns, metrics=question.metrics
+def _read_whole(manifests: Sequence[ManifestFile], places: Sequence[int], question: Question) -> Any:
+    decoded = read_live_entries(
+        [manifests[i] for i in places],
+        question.metadata,
+        question.storage,
+        columns=question.columns,
+        metrics=question.metrics,
     )
+    at = decoded.schema.get_field_index("manifest")
+    numbers = np.array(places, np.int32)[decoded.column(at).to_numpy()]
+    decoded = decoded.set_column(at, "manifest", pa.array(numbers, pa.int32()))
+    return question.judged(decoded)
 
 
 def _in_order(tables: Sequence[Any], question: Question) -> Any:
     if not tables:
-        return empty_entries(question.metadata, question.columns)
+        return question.judged(empty_entries(question.metadata, question.columns))
     joined = pa.concat_tables(tables).combine_chunks()
     places = joined.column("manifest").to_numpy()
     if bool(np.all(places[1:] >= places[:-1])):
@@ -83,4 +93,4 @@ def count_rows(manifests: Sequence[ManifestFile], question: Question) -> int | N
         return None
     live = [m for m in manifests if not m.has_no_live_files]
     rollups = rollups_of(question.snapshot, metadata, storage, directory, [])
-    return judge_rollups(rollups, live, question.predicate, metadata, question.schema, question.float_order).count()
+    return count_by_rollups(rollups, live, question)

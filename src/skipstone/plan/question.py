@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import FILE_COLUMNS
+from skipstone.plan.file_verdicts import judge_files
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Predicate
 from skipstone.storage.protocol import Storage
@@ -26,3 +28,13 @@ class Question:
     float_order: FloatOrder
     metrics: Collection[int]
     columns: tuple[str, ...] = FILE_COLUMNS
+
+    def judged(self, files: Any) -> Any:
+        """Files with their verdicts."""
+        return judge_files(
+            files,
+            predicate=self.predicate,
+            metadata=self.metadata,
+            schema=self.schema,
+            float_order=self.float_order,
+        )

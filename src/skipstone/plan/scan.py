@@ -31,20 +31,19 @@ from skipstone.plan.entries import (
     partition_codes,
     unified_type,
 )
+from skipstone.plan.file_verdicts import BY_ALL, BY_PARTITION, judge_files, metrics_of
 from skipstone.plan.index_zones import with_index
 from skipstone.plan.indexed import IndexedEntries, count_rows, read_entries
 from skipstone.plan.levels import LevelReport, as_text
 from skipstone.plan.live_rows import UNKNOWN_ROWS, live_rows
 from skipstone.plan.question import Question
-from skipstone.plan.remapped import remapped_ids, without_remapped
+from skipstone.plan.remapped import without_remapped
 from skipstone.plan.snapshot_manifests import manifests_of, prune_manifests, recent_manifests_of
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import TRUE, Predicate, field_ids
 from skipstone.predicate.project import residual
 from skipstone.storage.protocol import Storage
-from skipstone.zones.build.manifests import from_manifest_table
 from skipstone.zones.build.partitions import from_partitions
-from skipstone.zones.judge import prove
 from skipstone.zones.levels import prove_partitions
 from skipstone.zones.verdict import Verdict
 from skipstone.zones.zone_map import ZoneMap
@@ -182,9 +181,11 @@ def plan_scan(
     ]
     index_of = snapshot if use_index else None
     deletes = read_deletes(manifests, metadata, storage, predicate, schema, float_order, data=kept, index_of=index_of)
-    equality_ids = pc.unique(pc.list_flatten(deletes.column("equality_ids"))).to_pylist()
+    equality_ids = pc.unique(pc.list_flatten(deletes.column("equality_ids"))).to_pylist() if deletes.num_rows else ()
     if snapshot is None:
-        found = IndexedEntries(files=empty_entries(metadata, FILE_COLUMNS))
+        nothing = empty_entries(metadata, FILE_COLUMNS)
+        judging: dict[str, Any] = {"predicate": predicate, "metadata": metadata, "schema": schema}
+        found = IndexedEntries(files=judge_files(nothing, **judging, float_order=float_order))
     else:
         question = Question(
             metadata=metadata,
@@ -195,7 +196,8 @@ def plan_scan(
             float_order=float_order,
             metrics=(*field_ids(predicate), *equality_ids, *facts_of),
         )
-        found = read_entries(kept, question, use_index=use_index)
+        asked = np.array(verdicts, np.int8) != Verdict.NO_ROW_MATCHES
+        found = read_entries(data, question, use_index=use_index, asked=asked)
     plan = finish(
         found.files,
         deletes,
@@ -272,8 +274,9 @@ def finish(
     levels: list[LevelReport],
     facts_of: Collection[int] = (),
 ) -> ScanPlan:
-    """The plan over entries that were read: files pruned, deletes matched."""
-    files, facts = _prune_files(files, predicate, metadata, schema, float_order, levels)
+    """The plan over entries that were read and judged: files pruned, deletes matched."""
+    files = _prune_files(files, predicate, levels)
+    facts = _facts(files, metadata, schema, set(facts_of))
     files, deletes = _with_deletes(files, deletes, metadata)
     return ScanPlan(
         metadata=metadata,
@@ -284,51 +287,41 @@ def finish(
         files=files,
         deletes=deletes,
         levels=tuple(levels),
-        facts=replace(facts, columns={i: f for i, f in facts.columns.items() if i in set(facts_of)}),
+        facts=facts,
     )
 
 
-def _prune_files(
-    files: Any,
-    predicate: Predicate,
-    metadata: TableMetadata,
-    schema: Schema,
-    float_order: FloatOrder,
-    levels: list[LevelReport],
-) -> tuple[Any, ZoneMap]:
-    """The files that can hold a match, with their verdicts and facts: partitions first, then metrics of the rest."""
-    unified = unified_type(metadata)
-    none = np.zeros(files.num_rows, bool)
-    every = np.full(files.num_rows, predicate == TRUE)
+def _facts(files: Any, metadata: TableMetadata, schema: Schema, field_ids: Collection[int]) -> ZoneMap:
+    """What is known about some columns of the files."""
+    if not field_ids:
+        return ZoneMap(num_zones=files.num_rows)
+    facts = metrics_of(files, metadata, schema)
+    return replace(facts, columns={i: f for i, f in facts.columns.items() if i in field_ids})
+
+
+def _prune_files(files: Any, predicate: Predicate, levels: list[LevelReport]) -> Any:
+    """The files that can hold a match, with one verdict; partitions and files are counted as levels."""
+    if predicate == TRUE:
+        by_partition = by_all = np.full(files.num_rows, np.int8(Verdict.EVERY_ROW_MATCHES))
+    else:
+        by_partition, by_all = (files.column(n).to_numpy() for n in (BY_PARTITION, BY_ALL))
     codes = partition_codes(files.column("spec_id"), files.column("partition"))
-    spec_ids = files.column("spec_id").to_numpy()
-    for spec_id in np.unique(spec_ids).tolist() if predicate != TRUE else ():
-        rows = np.flatnonzero(spec_ids == spec_id)
-        # Many files share a tuple: judge each tuple once.
-        first, where = np.unique(codes[rows], return_index=True, return_inverse=True)[1:]
-        tuples = files.column("partition").combine_chunks().take(pa.array(rows[first]))
-        zones = from_partitions(tuples, unified)
-        proofs = prove_partitions(predicate, metadata.spec(spec_id), schema, zones, float_order)
-        none[rows] = proofs.none.to_numpy(zero_copy_only=False)[where]
-        every[rows] = proofs.every.to_numpy(zero_copy_only=False)[where]
-    num_partitions = len(np.unique(codes))
-    left = len(np.unique(codes[~none]))
-    proven = len(np.unique(codes[every & ~none]))
-    levels.append(LevelReport(name="partitions", zones_in=num_partitions, skipped=num_partitions - left, proven=proven))
-    keep = ~none
-    files, every = files.filter(pa.array(keep)), every[keep]
-    metrics = from_manifest_table(files, schema)
-    for field_id in remapped_ids(metadata):
-        metrics = metrics.forget(field_id)
-    proofs = prove(predicate, metrics, float_order)
-    none = proofs.none.to_numpy(zero_copy_only=False)
-    every = every | proofs.every.to_numpy(zero_copy_only=False)
-    levels.append(
-        LevelReport(name="files", zones_in=files.num_rows, skipped=int(none.sum()), proven=int((every & ~none).sum()))
+    in_left = by_partition != Verdict.NO_ROW_MATCHES
+    num_partitions, left, proven = (
+        len(np.unique(codes[of])) for of in (..., in_left, by_partition == Verdict.EVERY_ROW_MATCHES)
     )
-    verdicts = np.where(every, np.int8(Verdict.EVERY_ROW_MATCHES), np.int8(Verdict.UNKNOWN))
-    files = files.append_column("verdict", pa.array(verdicts, pa.int8())).filter(pa.array(~none)).combine_chunks()
-    return files, metrics.filter(pa.array(~none))
+    levels.append(LevelReport(name="partitions", zones_in=num_partitions, skipped=num_partitions - left, proven=proven))
+    kept = by_all != Verdict.NO_ROW_MATCHES
+    levels.append(
+        LevelReport(
+            name="files",
+            zones_in=int(in_left.sum()),
+            skipped=int((in_left & ~kept).sum()),
+            proven=int((by_all == Verdict.EVERY_ROW_MATCHES).sum()),
+        )
+    )
+    files = files.append_column("verdict", pa.array(by_all, pa.int8()))
+    return files if kept.all() else files.filter(pa.array(kept)).combine_chunks()
 
 
 def _with_deletes(files: Any, deletes: Any, metadata: TableMetadata) -> tuple[Any, Any]:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow
 
 from skipstone.errors import SkipstoneError
@@ -23,21 +22,19 @@ from skipstone.metadata.manifests.manifest_metrics import metric_type
 from skipstone.metadata.reserved import DELETE_FILE_PATH
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import in_parallel, known_metrics, schema_for, unified_type, unify_partition
+from skipstone.plan.file_verdicts import Verdicts, joined, metrics_of, verdict_columns
 from skipstone.plan.index_zones import Blocks
 from skipstone.plan.question import Question
-from skipstone.plan.remapped import remapped_ids
 from skipstone.plan.snapshot_manifests import partition_type_of, spec_of
 from skipstone.predicate.nodes import TRUE
 from skipstone.storage.protocol import Storage
-from skipstone.zones.arrow import unpacked
-from skipstone.zones.build.manifests import from_manifest_table
 from skipstone.zones.build.partitions import from_partitions
 from skipstone.zones.judge import prove
 from skipstone.zones.levels import prove_partitions
+from skipstone.zones.verdict import Verdict
 
 pa: Any = pyarrow
 
-Mask = npt.NDArray[np.bool_]
 # A manifest by its place among those that are planned, and what zones left of it.
 Turn = tuple[int, ManifestFile, Blocks | None]
 
@@ -156,20 +153,24 @@ def _alone(work: Callable[[Source], Any], of: Sequence[Source]) -> list[Any]:
 
 def _chosen(group: SidecarGroup, wish: Wish, question: Question) -> Any | None:
     facts = group.facts()
-    return None if facts is None else group.entries(_may_match(facts, group.spec_id, wish, question))
+    if facts is None:
+        return None
+    by_partition, by_all = _verdicts(facts, group.spec_id, wish, question)
+    may_match = by_all != Verdict.NO_ROW_MATCHES
+    return group.entries(may_match, verdict_columns(by_partition, by_all))
 
 
-def _may_match(facts: Any, spec_id: int, wish: Wish, question: Question) -> Mask:
-    metrics = from_manifest_table(facts, question.schema)
-    for field_id in remapped_ids(question.metadata):
-        metrics = metrics.forget(field_id)
-    none = unpacked(prove(question.predicate, metrics, question.float_order).none)
+def _verdicts(facts: Any, spec_id: int, wish: Wish, question: Question) -> tuple[Verdicts, Verdicts]:
+    """What the partition of each entry proves, and what it proves together with the metrics."""
+    metrics = metrics_of(facts, question.metadata, question.schema)
+    by_metrics = prove(question.predicate, metrics, question.float_order).verdicts()
     spec = question.metadata.spec(spec_id)
-    if not spec.is_unpartitioned:
-        tuples = from_partitions(facts.column("partition"), wish.partition_type)
-        proofs = prove_partitions(question.predicate, spec, question.schema, tuples, question.float_order)
-        none = none | unpacked(proofs.none)
-    return ~none
+    if spec.is_unpartitioned:
+        return np.full(len(by_metrics), np.int8(Verdict.UNKNOWN)), by_metrics
+    tuples = from_partitions(facts.column("partition"), wish.partition_type)
+    proofs = prove_partitions(question.predicate, spec, question.schema, tuples, question.float_order)
+    by_partition = proofs.verdicts()
+    return by_partition, joined(by_partition, by_metrics)
 
 
 def _placed(table: Any, manifest: ManifestFile, question: Question) -> Any:

@@ -20,6 +20,7 @@ from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
+from skipstone.plan.recent import recent
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import TRUE, Predicate
 from skipstone.storage.keyed import keys_of
@@ -27,6 +28,7 @@ from skipstone.storage.protocol import Storage
 from skipstone.zones.build.summaries import from_field_summaries
 from skipstone.zones.levels import prove_partitions
 from skipstone.zones.verdict import Verdict
+from skipstone.zones.zone_map import ZoneMap
 
 _MANIFEST_BYTES: Final = 1024  # about what a listed manifest takes in memory
 
@@ -114,8 +116,14 @@ def prune_manifests(
     for places in by_spec.values():
         chosen = [manifests[p] for p in places]
         spec = spec_of(chosen[0], metadata)
-        zones = from_field_summaries(chosen, partition_type_of(spec, metadata))
+        zones = _summaries(chosen, partition_type_of(spec, metadata))
         proofs = prove_partitions(predicate, spec, schema, zones, float_order)
         for place, verdict in zip(places, proofs.verdicts().tolist()):
             verdicts[place] = Verdict(verdict)
     return verdicts
+
+
+def _summaries(manifests: Sequence[ManifestFile], partition_type: StructType) -> ZoneMap:
+    return recent.derived(
+        ("summaries", partition_type), manifests, lambda: from_field_summaries(manifests, partition_type)
+    )

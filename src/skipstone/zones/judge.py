@@ -14,7 +14,7 @@ term are joined kind by kind before the kinds are put together.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +51,10 @@ class _Case:
 
     zones: ZoneMap
     float_order: FloatOrder
-    terms: dict[Term, tuple[Between, Kinds] | None] = field(default_factory=dict)
+
+    @property
+    def terms(self) -> dict[Term, tuple[Between, Kinds] | None]:
+        return self.zones.derived
 
     def derived(self, term: Term, column: Column) -> tuple[Between, Kinds] | None:
         """Comparable bounds and kinds of a term; None if nothing is known about its column."""

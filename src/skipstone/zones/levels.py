@@ -21,7 +21,7 @@ from skipstone.metadata.schemas.projection import Projection
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Predicate, field_ids
 from skipstone.predicate.project import project_inclusive, project_strict
-from skipstone.zones.arrow import pa, pc
+from skipstone.zones.arrow import Bits, pa, pc
 from skipstone.zones.build.file_bytes import FileBytes
 from skipstone.zones.build.footers import from_parquet_footer
 from skipstone.zones.build.orc_stripes import from_orc_stripes
@@ -47,9 +47,23 @@ def prove_partitions(
     A tuple that the inclusive projection cannot match holds no matching row; one that the strict projection matches
     holds only matching rows. A zone of many tuples inherits what is proven for all of them.
     """
-    none = prove(project_inclusive(predicate, spec, schema), zones, float_order).none
-    every = prove(project_strict(predicate, spec, schema), zones, float_order).every
-    return Proofs(none, every)
+    return Proofs(
+        none_by_partition(predicate, spec, schema, zones, float_order),
+        every_by_partition(predicate, spec, schema, zones, float_order),
+    )
+
+
+def none_by_partition(
+    predicate: Predicate, spec: PartitionSpec, schema: Schema, zones: ZoneMap, float_order: FloatOrder
+) -> Bits:
+    """The first half of `prove_partitions`, for those who only skip."""
+    return prove(project_inclusive(predicate, spec, schema), zones, float_order).none
+
+
+def every_by_partition(
+    predicate: Predicate, spec: PartitionSpec, schema: Schema, zones: ZoneMap, float_order: FloatOrder
+) -> Bits:
+    return prove(project_strict(predicate, spec, schema), zones, float_order).every
 
 
 def prove_files(

@@ -74,6 +74,8 @@ class ZoneMap:
     num_zones: int
     row_count: Counts | None = None
     columns: Mapping[int, ColumnFacts] = field(default_factory=dict)
+    # What the judge derived from the facts: zones that are kept are judged by one filter after the other.
+    derived: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for field_id, facts in self.columns.items():

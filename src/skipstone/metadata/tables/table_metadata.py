@@ -16,13 +16,14 @@ from functools import cached_property
 from typing import Final, TypeVar
 
 from skipstone.errors import NotFound, what_exists
-from skipstone.metadata.partitions.partitioning import PartitionSpec
+from skipstone.metadata.partitions.partitioning import PartitionSpec, unified_partition_type
 from skipstone.metadata.partitions.sorting import SortOrder
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.encryption_keys import EncryptedKey
 from skipstone.metadata.tables.refs import MAIN, SnapshotRef
 from skipstone.metadata.tables.snapshots import MetadataLogEntry, Snapshot, SnapshotLogEntry
 from skipstone.metadata.tables.statistics_files import PartitionStatisticsFile, StatisticsFile
+from skipstone.metadata.types import StructType
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -81,6 +82,11 @@ class TableMetadata:
     @cached_property
     def partition_statistics_by_snapshot(self) -> Mapping[int, PartitionStatisticsFile]:
         return {s.snapshot_id: s for s in self.partition_statistics}
+
+    @cached_property
+    def unified_partition_type(self) -> StructType:
+        """The type over the tuples of all specs; sources that are gone are looked up in older schemas, latest first."""
+        return unified_partition_type(self.partition_specs, self.current_schema, schemas=tuple(reversed(self.schemas)))
 
     @property
     def current_schema(self) -> Schema:

@@ -62,8 +62,15 @@ PLAIN_TYPES: Final[dict[PrimitiveType, pa.DataType]] = {
 }
 
 
+# By class: values without parameters all have the same hash, so that a dictionary of them is a list to search.
+_PLAIN_BY_CLASS: Final = {type(plain): arrow for plain, arrow in PLAIN_TYPES.items()}
+
+
 def bound_type(type_: PrimitiveType) -> pa.DataType:
     """The Arrow type of a column of bounds."""
+    plain = _PLAIN_BY_CLASS.get(type(type_))
+    if plain is not None:
+        return plain
     match type_:
         case DecimalType(precision=precision, scale=scale):
             return pa.decimal128(precision, scale)
@@ -71,6 +78,4 @@ def bound_type(type_: PrimitiveType) -> pa.DataType:
             return pa.binary(length)
         case GeometryType() | GeographyType():
             return GEO_POINT
-    if (plain := PLAIN_TYPES.get(type_)) is None:
-        raise InvalidInput(f"Cannot hold bounds of {type_}: expected a primitive type.")
-    return plain
+    raise InvalidInput(f"Cannot hold bounds of {type_}: expected a primitive type.")
