@@ -6,7 +6,7 @@ Law: a sidecar that cannot be read fails alone; nothing of it is in what comes o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -40,8 +40,8 @@ def groups_of(sources: Sequence[Source], wish: Wish) -> list[list[Source]]:
 class SidecarGroup:
     """Entries of some blocks of several sidecars. `failed` tells, by place, which of them could not be read, and why.
 
-    `facts` gives partition and metrics of every entry in the order of the index; `entries` all columns of those that a
-    mask over them chooses. Of blocks without a chosen entry nothing more is read.
+    `read_facts` reads partition and metrics of every entry, `facts` gives them in the order of the index; `entries` all
+    columns of those that a mask over them chooses. Of blocks without a chosen entry nothing more is read.
     """
 
     def __init__(self, sources: Sequence[Source], storage: Storage, wish: Wish, spread: Spread) -> None:
@@ -59,10 +59,26 @@ class SidecarGroup:
     def spec_id(self) -> int:
         return self._spec_id
 
-    def facts(self) -> Any | None:
-        """None where no sidecar could be read."""
+    def read_facts(self) -> bool:
+        """False where no sidecar could be read."""
         self._facts, self._sources = self._read(self._wish.fact_columns(), self._sources)
-        return facts_of(self._facts, self._wish) if self._sources else None
+        return bool(self._sources)
+
+    def facts(self) -> Any:
+        return facts_of(self._facts, self._wish)
+
+    @property
+    def facts_size_in_bytes(self) -> int:
+        return sum(table.nbytes for table in self._facts.tables)
+
+    @property
+    def facts_source(self) -> list[Any]:
+        """What the facts are made of, objects that never change: those of the same objects are the same."""
+        return [*self._facts.tables, *(s.sidecar for s in self._sources)]
+
+    @property
+    def blocks(self) -> Hashable:
+        return tuple(tuple(s.blocks) for s in self._sources)
 
     def entries(self, mask: Mask, beside: Any) -> Any | None:
         """The chosen entries, in the order of the manifests; `facts` was read before.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -138,7 +139,12 @@ def _cast(child: Any, arrow: Any) -> Any:
 
 
 def empty_entries(metadata: TableMetadata, columns: Collection[str]) -> Any:
-    from_schema = {**_ARROW, "partition": partition_arrow_type(unified_type(metadata))}
+    return _empty(unified_type(metadata), tuple(columns))
+
+
+@lru_cache(maxsize=64)
+def _empty(partition_type: StructType, columns: tuple[str, ...]) -> Any:
+    from_schema = {**_ARROW, "partition": partition_arrow_type(partition_type)}
     fields = [pa.field(name, from_schema[name]) for name in ("status", *columns)]
     return pa.schema([*fields, pa.field("spec_id", pa.int32()), pa.field("manifest", pa.int32())]).empty_table()
 

@@ -25,6 +25,7 @@ from skipstone.plan.entries import in_parallel, known_metrics, schema_for, unifi
 from skipstone.plan.file_verdicts import Verdicts, joined, metrics_of, verdict_columns
 from skipstone.plan.index_zones import Blocks
 from skipstone.plan.question import Question
+from skipstone.plan.recent import Recent
 from skipstone.plan.snapshot_manifests import partition_type_of, spec_of
 from skipstone.predicate.nodes import TRUE
 from skipstone.storage.protocol import Storage
@@ -32,6 +33,7 @@ from skipstone.zones.build.partitions import from_partitions
 from skipstone.zones.judge import prove
 from skipstone.zones.levels import prove_partitions
 from skipstone.zones.verdict import Verdict
+from skipstone.zones.zone_map import ZoneMap
 
 pa: Any = pyarrow
 
@@ -41,6 +43,8 @@ Turn = tuple[int, ManifestFile, Blocks | None]
 _FEW_SIDECARS: Final = 2
 _NEAR: Final = ("/", "file:")
 _FAR_THREADS: Final = 8
+_DERIVED_BYTES_MAX: Final = 4 * 1024 * 1024
+_derived: Final = Recent(4)
 
 
 def read_sidecars(
@@ -152,22 +156,33 @@ def _alone(work: Callable[[Source], Any], of: Sequence[Source]) -> list[Any]:
 
 
 def _chosen(group: SidecarGroup, wish: Wish, question: Question) -> Any | None:
-    facts = group.facts()
-    if facts is None:
+    if not group.read_facts():
         return None
-    by_partition, by_all = _verdicts(facts, group.spec_id, wish, question)
+    by_partition, by_all = _verdicts(*_zones(group, wish, question), group.spec_id, question)
     may_match = by_all != Verdict.NO_ROW_MATCHES
     return group.entries(may_match, verdict_columns(by_partition, by_all))
 
 
-def _verdicts(facts: Any, spec_id: int, wish: Wish, question: Question) -> tuple[Verdicts, Verdicts]:
+def _zones(group: SidecarGroup, wish: Wish, question: Question) -> tuple[ZoneMap, ZoneMap]:
+    """The entries as zones, by their metrics and by their partition tuples; kept for the next plan if they are few."""
+
+    def make() -> tuple[ZoneMap, ZoneMap]:
+        facts = group.facts()
+        tuples = from_partitions(facts.column("partition"), wish.partition_type)
+        return metrics_of(facts, question.metadata, question.schema), tuples
+
+    if group.facts_size_in_bytes > _DERIVED_BYTES_MAX:
+        return make()
+    what = (group.blocks, tuple(wish.metrics.items()), wish.partition_type)
+    return _derived.derived(what, [*group.facts_source, question.schema, question.metadata], make)
+
+
+def _verdicts(metrics: ZoneMap, tuples: ZoneMap, spec_id: int, question: Question) -> tuple[Verdicts, Verdicts]:
     """What the partition of each entry proves, and what it proves together with the metrics."""
-    metrics = metrics_of(facts, question.metadata, question.schema)
     by_metrics = prove(question.predicate, metrics, question.float_order).verdicts()
     spec = question.metadata.spec(spec_id)
     if spec.is_unpartitioned:
         return np.full(len(by_metrics), np.int8(Verdict.UNKNOWN)), by_metrics
-    tuples = from_partitions(facts.column("partition"), wish.partition_type)
     proofs = prove_partitions(question.predicate, spec, question.schema, tuples, question.float_order)
     by_partition = proofs.verdicts()
     return by_partition, joined(by_partition, by_metrics)

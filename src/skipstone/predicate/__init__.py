@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from skipstone.errors import InvalidInput
 from skipstone.predicate.arrow_filter import matches
@@ -17,6 +18,10 @@ from skipstone.predicate.normalise import normalise
 from skipstone.predicate.project import project_inclusive, project_strict, residual
 from skipstone.predicate.sql import parse_sql
 
+_TEXT_KEPT_MAX: Final = 4096
+# A text means the same each time, and applications ask the same again and again.
+_parsed = lru_cache(maxsize=256)(parse_sql)
+
 
 def as_predicate(filter_: Any) -> Predicate:
     """Whatever a user may pass as a filter, as a predicate. None selects every row."""
@@ -24,7 +29,7 @@ def as_predicate(filter_: Any) -> Predicate:
         case None:
             return TRUE
         case str():
-            return parse_sql(filter_)
+            return _parsed(filter_) if len(filter_) <= _TEXT_KEPT_MAX else parse_sql(filter_)
         case Mapping():
             return parse_expression(filter_)
         case Expression() | ColumnExpression() | bool():
