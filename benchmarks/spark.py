@@ -29,7 +29,12 @@ from skipstone.demo.chapters.skipping import files_holding_a_match, run
 from skipstone.demo.story import QUERY, TABLE, Story
 from skipstone.demo.ways import WAYS
 from skipstone.spark import prepared, session
+from skipstone.spark.harvest import Harvest
+from skipstone.spark.harvest_jobs import harvest
+from skipstone.spark.native_write import bound_bytes_max
 from skipstone.write import write_rows
+from skipstone.write.metrics import plan_metrics
+from skipstone.write.metrics_modes import metrics_modes
 
 pa: Any = pyarrow
 
@@ -48,6 +53,8 @@ COLUMNS: Final = (
 FILES_TO_PLAN: Final = 50_000
 PLANNING_SECONDS_MAX: Final = 3.0
 SHARE_MAX: Final = 1.05
+STATISTICS_SHARE_MAX: Final = 0.01
+STATISTICS_PASSES: Final = 25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,10 +181,44 @@ def _append(spark: Any, home: Path, size: Size, *, has_iceberg: bool) -> list[Fi
         sides[ICEBERG] = iceberg
     took = in_turn(sides, size.passes)
     what = f"append of {size.append_rows / 1e6:g} M rows"
+    kept = lake.create_table("db.append_kept", list(COLUMNS), format_version=3)
+    kept.append(spark.read.parquet(source))
+    beyond, allowed = _beyond_footers(spark, kept), STATISTICS_SHARE_MAX * took["ours"]
     return [
         _figure(what, took["ours"], took[PLAIN], PLAIN, round(1 / SHARE_MAX, 3)),
         _figure(what, took["ours"], took.get(ICEBERG), ICEBERG, round(1 / SHARE_MAX, 3)),
+        _figure(f"{what}: statistics beyond the footers", beyond, allowed, "1 % of the append", 1),
     ]
+
+
+def _beyond_footers(spark: Any, table: Any) -> float:
+    """What it takes an append to collect statistics, less what it takes to read the same footers and collect none."""
+    files = table.scan().plan().files
+    listed = list(
+        zip(files.column("file_path").to_pylist(), files.column("file_size_in_bytes").to_pylist(), strict=True)
+    )
+    metadata = table.metadata
+    schema, order = metadata.current_schema, metadata.default_sort_order
+
+    def job(properties: Mapping[str, str]) -> Harvest:
+        modes = metrics_modes(schema, properties, order)
+        return Harvest(
+            storage=table.storage,
+            schema=schema,
+            spec=metadata.default_spec,
+            plan=plan_metrics(schema.struct, modes),
+            sort_order_id=order.order_id,
+            bound_bytes_max=bound_bytes_max(schema, modes),
+            leaf_ids=tuple(f.id for f in schema.fields),
+        )
+
+    with_statistics, without = job(metadata.properties), job({"write.metadata.metrics.default": "none"})
+    sides = {
+        "with": lambda: harvest(spark, listed, with_statistics),
+        "without": lambda: harvest(spark, listed, without),
+    }
+    took = in_turn(sides, STATISTICS_PASSES)
+    return max(took["with"] - took["without"], 1e-6)
 
 
 def _many_files(spark: Any, home: Path) -> Figure:
