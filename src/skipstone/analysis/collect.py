@@ -21,6 +21,7 @@ from skipstone.stats.heavy_values import HeavyBuilder, has_heavy_values
 from skipstone.stats.hyperloglog import WITH_BIT_VECTOR, HyperLogLogBuilder
 from skipstone.stats.number_keys import Keys, has_keys, key_doubles, keys_of, without_nans
 from skipstone.stats.quantiles import NUMERIC, QuantilesBuilder
+from skipstone.stats.quantiles import K as FEW_VALUES
 from skipstone.stats.sampling import Sampler
 from skipstone.stats.sorted_numbers import sorted_numbers
 from skipstone.stats.summary import ColumnSummary, Held, widest
@@ -108,12 +109,14 @@ class ColumnCollector:
     def _sort(self) -> None:
         if self._sampler is None or not self._keys:
             return
-        keys = sorted_numbers(np.concatenate(self._keys))
+        given = np.concatenate(self._keys)
+        keys = sorted_numbers(given)
         self._keys = []
         if self._heavy is not None:
             self._heavy.add_sorted(keys, self._sampler.stride)
         if self._quantiles is not None:
-            values = key_doubles(self._type, without_nans(self._type, keys))
+            taken = keys if len(keys) > FEW_VALUES else given
+            values = key_doubles(self._type, without_nans(self._type, taken))
             self._quantiles.add_sorted(values, self._sampler.stride)
 
     def _add_distinct(self, values: Any, counts: npt.NDArray[np.int64]) -> None:

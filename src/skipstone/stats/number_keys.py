@@ -68,8 +68,8 @@ def keys_of(type_: PrimitiveType, array: Any) -> Keys:
 
 
 def without_nans(type_: PrimitiveType, keys: Keys) -> Keys:
-    """Sorted keys without those of NaN."""
-    return keys[: np.searchsorted(keys, _NAN_KEY)] if isinstance(type_, _FLOATS) else keys
+    """The keys without those of NaN, which are above all others."""
+    return keys[keys < _NAN_KEY] if isinstance(type_, _FLOATS) else keys
 
 
 def key_doubles(type_: PrimitiveType, keys: Keys) -> npt.NDArray[np.float64]:

@@ -97,10 +97,14 @@ class QuantilesBuilder:
         self._sketches: dict[int, Any] = {}
 
     def add(self, type_: PrimitiveType, array: Any) -> None:
-        self.add_sorted(np.sort(as_doubles(type_, self._sampler.of(array))), self._sampler.stride)
+        values = as_doubles(type_, self._sampler.of(array))
+        self.add_sorted(np.sort(values) if len(values) > K else values, self._sampler.stride)
 
     def add_sorted(self, values: npt.NDArray[np.float64], stride: int) -> None:
-        """Sorted values, of which each was chosen among so many."""
+        """Sorted values, of which each was chosen among so many.
+
+        Up to K of them come as they lie in the file: a sketch has room for all, and is byte for byte what Hive makes.
+        """
         if not len(values):
             return
         every = 1 << max(0, (len(values) // _TAKEN_MIN).bit_length() - 1)
