@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
-
 import pytest
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from tests.support.golden import GoldenTable, local
 from tests.support.golden_values import golden_entries, golden_manifest
 from tests.support.table_reader import OpenTable, open_golden
+from tests.support.toy_kms import ToyKms
 
 from skipstone.errors import FormatViolation
 from skipstone.metadata.avro import decode, parse_container
@@ -17,22 +14,6 @@ from skipstone.metadata.blobs.encryption import decrypt_file, encrypt_file, mani
 from skipstone.metadata.manifests.manifest_list import read_manifest_list
 
 TABLE = GoldenTable("v3_encrypted")
-NONCE_BYTES = 12
-
-
-@dataclass(frozen=True)
-class ToyKms:
-    """The master key of the golden table; wrapping is AES-GCM without associated data."""
-
-    master_key: bytes
-
-    def unwrap(self, key_id: str, wrapped: bytes) -> bytes:
-        assert key_id == "keyA"
-        return AESGCM(self.master_key).decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], None)
-
-    def wrap(self, key_id: str, key: bytes) -> bytes:
-        nonce = os.urandom(NONCE_BYTES)
-        return nonce + AESGCM(self.master_key).encrypt(nonce, key, None)
 
 
 @pytest.fixture(scope="module")

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow.compute as pc
 import pytest
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from tests.support.golden import RECORDED_ROOT, GoldenTable, golden_root
+from tests.support.toy_kms import ToyKms
 
 import skipstone
 from skipstone.errors import Unsupported
 
 GOLDEN = GoldenTable("v3_encrypted")
-NONCE_BYTES = 12
 METADATA_COLUMNS = ["_file", "_pos", "_spec_id", "_row_id", "_last_updated_sequence_number"]
-
-
-@dataclass(frozen=True)
-class ToyKms:
-    master_key: bytes
-
-    def unwrap(self, key_id: str, wrapped: bytes) -> bytes:
-        assert key_id == "keyA"
-        return AESGCM(self.master_key).decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], None)
-
-    def wrap(self, key_id: str, key: bytes) -> bytes:
-        nonce = os.urandom(NONCE_BYTES)
-        return nonce + AESGCM(self.master_key).encrypt(nonce, key, None)
 
 
 def opened(master_key: str | None = GOLDEN.inspect["kms_master_key_hex"]) -> skipstone.Table:
