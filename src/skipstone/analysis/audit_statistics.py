@@ -9,6 +9,7 @@ import pyarrow
 import pyarrow.compute
 
 from skipstone.analysis.audit import NDV_STD_DEVS, AuditedFile, Finding
+from skipstone.analysis.audit_updates import UpdatesAudit
 from skipstone.analysis.audit_zones import audit_zones
 from skipstone.analysis.partition_counts import has_each_partition_once, places_in
 from skipstone.analysis.partition_files import load_partition_statistics
@@ -44,7 +45,15 @@ def audit_partition_statistics(
     if not has_each_partition_once(stored.rows):
         return [Finding(stored_in=path, about="the file", fact="partition rows", stored="several", actual="one each")]
     zones = audit_zones(path, stored, metadata.current_schema, files, audited)
-    return [*_missing(path, stored, actual), *_different(path, stored, actual), *zones]
+    updates = UpdatesAudit(
+        metadata=metadata, storage=storage, snapshot=snapshot, path=path, stored=stored, actual=actual
+    )
+    return [
+        *_missing(path, stored, actual),
+        *_different(path, stored, actual),
+        *updates.findings(_about),
+        *zones,
+    ]
 
 
 def _missing(path: str, stored: PartitionStatistics, actual: PartitionStatistics) -> list[Finding]:

@@ -7,7 +7,7 @@ so does what it returns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final
@@ -19,6 +19,7 @@ import pyarrow.parquet
 
 from skipstone.analysis.collect import ColumnCollector, Wishes
 from skipstone.analysis.footer_facts import told_columns
+from skipstone.analysis.hands import Hands
 from skipstone.metadata.formats.parquet_types import from_parquet_schema
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import BinaryType, Field, PrimitiveType, StringType, StructType
@@ -67,10 +68,14 @@ class FileAnalysis:
         path, num_rows = (files.column(n)[row].as_py() for n in ("file_path", "record_count"))
         leaves = analysed_leaves(self.plan.schema)
         collectors = {i: ColumnCollector(i, leaves[i].type, num_rows, self.wishes) for i in self.field_ids}  # type: ignore[arg-type]
-        done = self._from_footer(row, path, collectors)
-        rest = [i for i in self.field_ids if i not in done]
-        live = self._from_rows(row, rest, collectors)
-        columns = [collectors[i].finish() for i in self.field_ids]
+        with Hands(self.threads) as hands:
+            footer = self._footer(row, path)
+            done, encoded = self._from_footer(footer, path, collectors)
+            text_done = hands.begin(lambda: self._from_dictionaries(footer, path, encoded, collectors))
+            rest = [i for i in self.field_ids if i not in done and i not in encoded]
+            live = self._from_rows(row, rest, collectors, hands)
+            text_done()
+            columns = hands.each(lambda i: collectors[i].finish(), self.field_ids)
         return FileSummary(
             file_path=path,
             row_count=columns[0].value_count if columns else live,
@@ -78,7 +83,9 @@ class FileAnalysis:
             columns=tuple(columns),
         )
 
-    def _from_rows(self, row: int, field_ids: Sequence[int], collectors: dict[int, ColumnCollector]) -> int:
+    def _from_rows(
+        self, row: int, field_ids: Sequence[int], collectors: dict[int, ColumnCollector], hands: Hands
+    ) -> int:
         """Any file, with everything that reading does: deletes, defaults, promotion, name mapping."""
         if not field_ids and self.field_ids:
             return 0
@@ -90,14 +97,11 @@ class FileAnalysis:
         live = 0
         for batch in read_plan(one, self.storage, wanted=wanted, threads=self.threads):
             live += batch.num_rows
-            for field_id, path in paths.items():
-                column = batch.column(path[0])
-                collectors[field_id].add(column if len(path) == 1 else pc.struct_field(column, list(path[1:])))
+            hands.each(lambda i: collectors[i].add(_column(batch, paths[i])), field_ids)  # noqa: B023, each is done here
         return live
 
-    def _from_footer(self, row: int, path: str, collectors: dict[int, ColumnCollector]) -> set[int]:
-        """The columns of a Parquet file without deletes that are done with: all that is wanted of them is in the
-        footer, or they are text or binary and their chunks are dictionary-encoded."""
+    def _footer(self, row: int, path: str) -> Any:
+        """The footer of a Parquet file without deletes, whose rows are just those that are stored; None of others."""
         files = self.plan.files
         is_plain = (
             files.column("file_format")[row].as_py().lower() == "parquet"
@@ -105,32 +109,43 @@ class FileAnalysis:
             and not files.column("key_metadata")[row].is_valid
         )
         if not is_plain:
-            return set()
+            return None
         try:
             with self.storage.open(path) as source:
-                footer = pq.read_metadata(source)
-                told = told_columns(footer, self.plan.schema, self.field_ids, path) if self.trusts_footers else {}
-                done = {i for i, column in told.items() if collectors[i].tell(column)}
-                if self.uses_dictionaries:
-                    done |= self._read_dictionaries(source, footer, path, collectors)
-                return done
+                return pq.read_metadata(source)
         except (pa.ArrowException, OSError) as error:
-            raise damaged(path, "footer and text columns", error) from error
+            raise damaged(path, "footer", error) from error
 
-    def _read_dictionaries(
-        self, source: Any, footer: Any, path: str, collectors: dict[int, ColumnCollector]
-    ) -> set[int]:
-        found = _encoded_columns(footer, self.plan.schema, self.field_ids, path)
-        if not found:
-            return set()
-        names = list(found.values())
-        reader = pq.ParquetFile(source, metadata=footer, read_dictionary=names, pre_buffer=True)
-        for group in range(footer.num_row_groups):
-            table = reader.read_row_group(group, columns=names, use_threads=self.threads > 1)
-            for field_id, name in found.items():
-                for chunk in table.column(name).chunks:
-                    collectors[field_id].add(chunk)
-        return set(found)
+    def _from_footer(
+        self, footer: Any, path: str, collectors: dict[int, ColumnCollector]
+    ) -> tuple[set[int], dict[int, str]]:
+        """The columns that are done with, because all that is wanted of them is in the footer; and those of the
+        others that are text or binary, with dictionary-encoded chunks, by name."""
+        if footer is None:
+            return set(), {}
+        stored = {f.id: f for f in from_parquet_schema(footer.schema, source=path).fields}
+        told = told_columns(footer, self.plan.schema, self.field_ids, stored) if self.trusts_footers else {}
+        done = {i for i, column in told.items() if collectors[i].tell(column)}
+        if not self.uses_dictionaries:
+            return done, {}
+        return done, _encoded_columns(footer, self.plan.schema, [i for i in self.field_ids if i not in done], stored)
+
+    def _from_dictionaries(
+        self, footer: Any, path: str, names: Mapping[int, str], collectors: dict[int, ColumnCollector]
+    ) -> None:
+        if not names:
+            return
+        columns = list(names.values())
+        try:
+            with self.storage.open(path) as source:
+                reader = pq.ParquetFile(source, metadata=footer, read_dictionary=columns, pre_buffer=True)
+                for group in range(footer.num_row_groups):
+                    table = reader.read_row_group(group, columns=columns, use_threads=self.threads > 1)
+                    for field_id, name in names.items():
+                        for chunk in table.column(name).chunks:
+                            collectors[field_id].add(chunk)
+        except (pa.ArrowException, OSError) as error:
+            raise damaged(path, "text columns", error) from error
 
 
 def deletes_key(plan: ScanPlan, row: int) -> str:
@@ -174,9 +189,15 @@ def _path(struct: StructType, field_id: int) -> tuple[int, ...]:
     return ()
 
 
-def _encoded_columns(footer: Any, schema: Schema, field_ids: Sequence[int], source: str) -> dict[int, str]:
+def _column(batch: Any, path: tuple[int, ...]) -> Any:
+    column = batch.column(path[0])
+    return column if len(path) == 1 else pc.struct_field(column, list(path[1:]))
+
+
+def _encoded_columns(
+    footer: Any, schema: Schema, field_ids: Sequence[int], stored: Mapping[int, Field]
+) -> dict[int, str]:
     """Top-level text and binary columns, by field id, that the file stores as such and with dictionaries only."""
-    stored = {f.id: f for f in from_parquet_schema(footer.schema, source=source).fields}
     leaves = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
     found: dict[int, str] = {}
     for field_id in field_ids:

@@ -8,15 +8,15 @@ are left out, for no footer counts NaNs, and so is text, which writers cut.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from skipstone.metadata.formats.parquet_types import from_parquet_schema
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import (
     DateType,
     DecimalType,
+    Field,
     IntType,
     LongType,
     PrimitiveType,
@@ -54,11 +54,15 @@ class ToldColumn:
     upper: Value
 
 
-def told_columns(footer: Any, schema: Schema, field_ids: Sequence[int], source: str) -> dict[int, ToldColumn]:
-    """The top-level columns, by field id, that a footer (pyarrow's `FileMetaData`) tells all of this about."""
+def told_columns(
+    footer: Any, schema: Schema, field_ids: Sequence[int], stored: Mapping[int, Field]
+) -> dict[int, ToldColumn]:
+    """The top-level columns, by field id, that a footer (pyarrow's `FileMetaData`) tells all of this about.
+
+    `stored` are the columns that it has.
+    """
     if not str(footer.created_by).startswith(_WRITERS):
         return {}
-    stored = {f.id: f for f in from_parquet_schema(footer.schema, source=source).fields}
     leaves = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
     found: dict[int, ToldColumn] = {}
     for field_id in field_ids:

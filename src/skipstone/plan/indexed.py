@@ -23,6 +23,7 @@ from skipstone.plan.entries import empty_entries, read_live_entries
 from skipstone.plan.index_zones import IndexLevels, Mask, count_by_rollups, judge_rollups
 from skipstone.plan.question import Question
 from skipstone.plan.sidecars import read_sidecars
+from skipstone.plan.small_manifests import recent_live_entries
 
 pa: Any = pyarrow
 
@@ -48,7 +49,9 @@ def read_entries(
     asked = np.ones(len(manifests), bool) if asked is None else asked
     directory = index_directory(metadata) if use_index and asked.any() and is_enabled(metadata) else None
     if directory is None:
-        return IndexedEntries(files=_read_whole(manifests, np.flatnonzero(asked).tolist(), question))
+        return IndexedEntries(
+            files=_read_whole(manifests, np.flatnonzero(asked).tolist(), question, use_index=use_index)
+        )
     notes: list[str] = []
     rollups = rollups_of(question.snapshot, metadata, question.storage, directory, notes)
     judged = judge_rollups(rollups, manifests, asked, question)
@@ -57,18 +60,18 @@ def read_entries(
     tables, done = read_sidecars(turns, question, directory, notes)
     whole = [i for i in left if i not in done]
     if whole:
-        tables.append(_read_whole(manifests, whole, question))
+        tables.append(_read_whole(manifests, whole, question, use_index=True))
     return IndexedEntries(files=_in_order(tables, question), levels=judged.levels(), notes=tuple(dict.fromkeys(notes)))
 
 
-def _read_whole(manifests: Sequence[ManifestFile], places: Sequence[int], question: Question) -> Any:
-    decoded = read_live_entries(
-        [manifests[i] for i in places],
-        question.metadata,
-        question.storage,
-        columns=question.columns,
-        metrics=question.metrics,
-    )
+def _read_whole(
+    manifests: Sequence[ManifestFile], places: Sequence[int], question: Question, *, use_index: bool
+) -> Any:
+    chosen, metadata, storage = [manifests[i] for i in places], question.metadata, question.storage
+    if use_index and not question.metrics:
+        decoded = recent_live_entries(chosen, metadata, storage, columns=question.columns)
+    else:
+        decoded = read_live_entries(chosen, metadata, storage, columns=question.columns, metrics=question.metrics)
     at = decoded.schema.get_field_index("manifest")
     numbers = np.array(places, np.int32)[decoded.column(at).to_numpy()]
     decoded = decoded.set_column(at, "manifest", pa.array(numbers, pa.int32()))

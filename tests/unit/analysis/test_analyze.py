@@ -19,11 +19,12 @@ from skipstone.analysis.collect import ColumnCollector, Wishes, is_ascii
 from skipstone.analysis.freshness import rows_added, rows_removed
 from skipstone.analysis.sketches import load_sketches, store_sketches
 from skipstone.commit import UpdateStatistics
-from skipstone.errors import InvalidInput, NotFound
+from skipstone.errors import FormatViolation, InvalidInput, NotFound
 from skipstone.metadata import types as t
 from skipstone.metadata.blobs.puffin import THETA_V1
 from skipstone.stats.labels import Accuracy, Labelled, StatisticsIgnored
 from skipstone.stats.places import stats_directory
+from skipstone.stats.summary import FileSummary
 
 ROWS = pa.table(
     {
@@ -226,6 +227,35 @@ def test_the_work_of_a_task_pickles_and_gives_the_same_by_any_route(tmp_path: Pa
     slow = replace(work, uses_dictionaries=False, trusts_footers=False)
     for row in range(4):
         assert pickle.loads(pickle.dumps(there.analyse(row))) == slow.analyse(row)
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_threads_that_share_a_file_find_the_same(tmp_path: Path, file_format: str) -> None:
+    table = make_table(tmp_path, properties={"write.format.default": file_format})
+    table.delete("id = 8")
+    schema = table.metadata.current_schema
+    work = plan_analysis(
+        table.metadata, table.storage, table.current_snapshot, field_ids=analysed_ids(schema, None, table="t")
+    )
+    one, several = (replace(work.work(), threads=n) for n in (1, 3))
+    assert len(work.rows) == 4
+    for row in work.rows:
+        alone, shared = (_without_quantiles(analysis.analyse(row)) for analysis in (one, several))
+        assert alone == shared
+
+
+def _without_quantiles(summary: FileSummary) -> FileSummary:
+    """Which values a sketch of many drops is up to chance."""
+    return replace(summary, columns=tuple(replace(c, quantiles=None) for c in summary.columns))
+
+
+def test_what_a_thread_raises_is_told(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    work = plan_analysis(table.metadata, table.storage, table.current_snapshot, field_ids=(1, 2))
+    path = Path(work.plan.files.column("file_path")[0].as_py().removeprefix("file:"))
+    path.write_bytes(path.read_bytes()[:4] + b"\0" * 400 + path.read_bytes()[404:])
+    with pytest.raises(FormatViolation, match=path.name):
+        replace(work.work(), threads=3).analyse(0)
 
 
 def test_without_an_analysis_manifests_tell_what_they_can(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,59 @@ def test_every_column_of_partition_statistics_is_audited(table: Any, change: Any
     path = Path(table.metadata.partition_statistics[-1].statistics_path.removeprefix("file:"))
     pq.write_table(change(pq.read_table(path)), path)
     assert audited(table) == facts
+
+
+def _rewritten(table: Any, **columns: int | None) -> None:
+    """The registered file with other values in some columns."""
+    path = Path(table.metadata.partition_statistics[-1].statistics_path.removeprefix("file:"))
+    rows = pq.read_table(path)
+    for name, value in columns.items():
+        at = rows.schema.get_field_index(name)
+        rows = rows.set_column(at, rows.schema.field(at), pa.array([value] * rows.num_rows, pa.int64()))
+    pq.write_table(rows, path)
+
+
+def test_a_change_that_was_overlooked_or_never_happened_is_found(table: Any) -> None:
+    first, last = table.metadata.snapshots
+    when, who = "last_updated_at", "last_updated_snapshot_id"
+    for planted, fact in (
+        ({when: last.timestamp_ms + 1}, when),
+        ({when: 0}, when),
+        ({who: first.snapshot_id}, who),
+        ({who: first.snapshot_id, when: first.timestamp_ms}, who),
+        ({who: 7, when: first.timestamp_ms - 1}, when),
+        ({who: 7, when: last.timestamp_ms + 1}, when),
+    ):
+        _rewritten(table, **planted)
+        assert audited(table) == {f"partition {fact}"}, planted
+    _rewritten(table, **{when: None, who: None})
+    assert table.audit().is_clean
+    # A snapshot that has touched other partitions alone.
+    table.append(ROWS.filter(pa.compute.field("id") == 1))
+    table.compute_partition_statistics()
+    _rewritten(table, **{who: table.current_snapshot.snapshot_id, when: table.current_snapshot.timestamp_ms})
+    report = table.audit(repair=True)
+    (finding,) = report.findings
+    assert finding.fact == f"partition {who}" and "'CA'" in finding.about and finding.actual == last.snapshot_id
+    assert table.audit().is_clean
+
+
+def test_a_change_that_only_its_own_snapshot_proves_is_right(table: Any) -> None:
+    more = ROWS.slice(0, 2)
+    table.append(more.set_column(0, "id", pa.array([1_000, 1_000])))
+    table.delete("id = 1000")
+    deleting = table.current_snapshot
+    table.rewrite_manifests()
+    table.compute_partition_statistics()
+    # Manifests written since have no entries of files that are gone.
+    _rewritten(table, last_updated_snapshot_id=deleting.snapshot_id, last_updated_at=deleting.timestamp_ms)
+    assert table.audit().is_clean
+    rewriting = table.current_snapshot
+    assert rewriting != deleting
+    _rewritten(table, last_updated_snapshot_id=rewriting.snapshot_id, last_updated_at=rewriting.timestamp_ms)
+    assert audited(table) == {"partition last_updated_snapshot_id"}
+    table.expire_snapshots(older_than=timedelta(0), retain_last=1)
+    assert len(table.metadata.snapshots) == 1 and table.audit().is_clean
 
 
 def test_a_wrong_summary_of_an_analysis_is_found(table: Any) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from skipstone.analysis.footer_facts import ToldColumn, told_columns
 from skipstone.metadata import types as t
+from skipstone.metadata.formats.parquet_types import from_parquet_schema
 from skipstone.metadata.schema import Schema
 
 
@@ -33,9 +34,14 @@ def footer_of(array: pa.Array, **options: Any) -> Any:
     return pq.read_metadata(sink)
 
 
+def stored_in(footer: Any) -> dict[int, t.Field]:
+    return {f.id: f for f in from_parquet_schema(footer.schema, source="f").fields}
+
+
 def told(array: pa.Array, type_: t.PrimitiveType, **options: Any) -> ToldColumn | None:
     schema = Schema(fields=(t.Field(id=1, name="x", type=type_),))
-    return told_columns(footer_of(array, **options), schema, [1], "f.parquet").get(1)
+    footer = footer_of(array, **options)
+    return told_columns(footer, schema, [1], stored_in(footer)).get(1)
 
 
 def test_whole_numbers_of_several_row_groups_are_told() -> None:
@@ -71,5 +77,5 @@ def test_what_is_not_certain_is_not_told(array: pa.Array, type_: t.PrimitiveType
 def test_writers_that_nobody_knows_prove_nothing() -> None:
     schema = Schema(fields=(t.Field(id=1, name="x", type=t.LONG),))
     footer = footer_of(pa.array([1]))
-    assert told_columns(footer, schema, [1], "f").keys() == {1}
-    assert told_columns(Footer(footer, "someone's writer"), schema, [1], "f") == {}
+    assert told_columns(footer, schema, [1], stored_in(footer)).keys() == {1}
+    assert told_columns(Footer(footer, "someone's writer"), schema, [1], stored_in(footer)) == {}
