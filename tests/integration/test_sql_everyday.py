@@ -144,6 +144,11 @@ def test_use_is_for_the_session(run: Run, spark: Any) -> None:
             run("CREATE OR REPLACE VIEW few AS SELECT * FROM few a JOIN few b")
         with pytest.raises(Exception, match="nope"):
             run("CREATE VIEW bad AS SELECT nope FROM shop.t")
+        run("CREATE OR REPLACE VIEW few (number, `count of`) AS SELECT id, count(*) FROM shop.t GROUP BY id")
+        assert rows(run("SELECT `count of` FROM few WHERE number = 2")) == [(1,)]
+        for text in ("CREATE VIEW shop.few AS SELECT 1", "DROP VIEW shop.few"):
+            with pytest.raises(Unsupported, match="without a namespace"):
+                run(text)
         run("DROP VIEW few")
     finally:
         skipstone.spark.catalogs.attached_to(spark).namespace = ()

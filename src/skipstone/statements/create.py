@@ -13,6 +13,7 @@ from skipstone.metadata.schemas.user_schema import schema_of
 from skipstone.metadata.types import Field, StructType
 from skipstone.metadata.values import from_python
 from skipstone.spark.frames_in import schema_of_frame
+from skipstone.spark.scan_names import quoted
 from skipstone.spark.types import to_spark_type
 from skipstone.statements.clauses import parse_properties, parse_terms
 from skipstone.statements.columns import ColumnDefinition, constant, parse_columns
@@ -22,7 +23,7 @@ from skipstone.statements.replace import replace_contents
 from skipstone.statements.show import partition_terms, sort_terms
 from skipstone.statements.table_definition import FORMAT_VERSION, TableDefinition
 from skipstone.statements.tokens import Tokens
-from skipstone.statements.views import refuse_itself, with_full_names
+from skipstone.statements.views import refuse_itself, view_name, with_full_names
 from skipstone.table import Table
 
 PROVIDERS: Final = ("SKIPSTONE", "ICEBERG")
@@ -52,7 +53,8 @@ def replace_table(spark: Any, names: Names, tokens: Tokens) -> None:
 
 def _create_view(spark: Any, names: Names, tokens: Tokens, *, replaces: bool) -> None:
     checks = tokens.accept("IF", "NOT", "EXISTS")
-    name = tokens.name("a view's name").lower()
+    name = view_name(tokens, "create")
+    columns = tokens.listed(lambda t: t.name("a column name")) if tokens.looks_at("(") else []
     tokens.expect("AS")
     if name in names.attached.views and not replaces:
         if checks:
@@ -61,6 +63,8 @@ def _create_view(spark: Any, names: Names, tokens: Tokens, *, replaces: bool) ->
     query = tokens.rest()
     check_syntax(spark, query)
     body = with_full_names(names, query)
+    if columns:
+        body = f"SELECT * FROM ({body}) AS {quoted(name)} ({', '.join(map(quoted, columns))})"
     refuse_itself(names.attached.views, name, body)
     run_query(spark, plan_query(spark, names, body))  # Spark says now what is wrong with it, not when it is used
     names.attached.views[name] = body

@@ -5,6 +5,7 @@ from __future__ import annotations
 from skipstone.errors import NotFound, what_exists
 from skipstone.statements.names import Names
 from skipstone.statements.tokens import Tokens
+from skipstone.statements.views import view_name
 
 
 def drop(names: Names, tokens: Tokens) -> None:
@@ -30,7 +31,7 @@ def _table(names: Names, tokens: Tokens, checks: bool) -> None:
 
 
 def _view(names: Names, tokens: Tokens, checks: bool) -> None:
-    name = tokens.name("a view's name").lower()
+    name = view_name(tokens, "drop")
     tokens.end()
     views = names.attached.views
     if views.pop(name, None) is None and not checks:

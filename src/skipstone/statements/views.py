@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from skipstone.errors import InvalidInput
+from skipstone.errors import InvalidInput, Unsupported
 from skipstone.spark.scan_names import quoted
 from skipstone.statements.names import Names
 from skipstone.statements.references import find_references, rewrite
+from skipstone.statements.tokens import Tokens
 
 DEPTH_MAX: Final = 50
 
@@ -26,6 +27,17 @@ def expand_views(names: Names, text: str) -> str:
             return text
         text = rewrite(text, {r: f"({body})" for r, body in used.items()})
     raise InvalidInput(f"Cannot expand views: expected at most {DEPTH_MAX} levels. Does a view name itself?")
+
+
+def view_name(tokens: Tokens, verb: str) -> str:
+    """A view's name. Views are the session's: a catalog keeps tables and nothing else."""
+    parts = tokens.names("a view's name")
+    if len(parts) > 1:
+        raise Unsupported(
+            f"Cannot {verb} view {'.'.join(parts)}: expected a name without a namespace, because catalogs keep tables "
+            f"only. {verb.upper()} VIEW {parts[-1]} is for the session."
+        )
+    return parts[0].lower()
 
 
 def _is_view(names: Names, parts: tuple[str, ...]) -> bool:
