@@ -27,7 +27,7 @@ ROWS_PER_PARTITION = 200_000
 
 
 def analyze_figure(*, quick: bool) -> Figure:
-    partitions, passes = (8, 3) if quick else (40, 5)
+    partitions, passes = (8, 5) if quick else (20, 5)
     home = Path(tempfile.mkdtemp(prefix="skipstone-hive-analyze-"))
     try:
         lake = skipstone.catalog(f"sqlite:///{home}/catalog.db", warehouse=str(home / "lake"))
