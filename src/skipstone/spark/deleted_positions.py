@@ -1,8 +1,7 @@
 """Rows deleted by position: from position delete files and deletion vectors.
 
-The deleted positions of each file are bits, and a row asks for its own by ordinal and position: about as fast as no
-deletes at all. The bits of all files travel with the query as one constant, with where those of each file begin and how
-many they are; if they are very many, they are broadcast and joined.
+The deleted positions of each file are a row of bits, and a row asks for its own by ordinal and position: about as fast
+as no deletes at all. The bits travel with the query as one value; if they are many, they are broadcast and joined.
 
 Spec: "Position Delete Files", "Deletion Vectors".
 """
@@ -21,7 +20,6 @@ from skipstone.metadata.manifests.manifest import FileContent
 from skipstone.plan.entries import in_parallel
 from skipstone.plan.scan import ScanPlan
 from skipstone.read.position_deletes import PositionDeletes, Positions
-from skipstone.spark.carried_words import carried_words
 from skipstone.spark.file_facts import IS_DELETED, ORDINAL, POSITION
 from skipstone.spark.scan_names import PREFIX
 from skipstone.storage.protocol import Storage
@@ -37,6 +35,7 @@ _CARRIED_WORDS_MAX: Final = 4_000_000
 _SCHEMA: Final = T.StructType(
     [T.StructField(_OF, T.LongType()), T.StructField(_WORDS, T.ArrayType(T.LongType(), False))]
 )
+_VALUE_SCHEMA: Final = T.StructType([T.StructField(_WORDS, T.ArrayType(T.ArrayType(T.LongType(), False), False))])
 _IS_SET: Final = (
     f"getbit(get({_WORDS}, cast({POSITION} div {_WORD_BITS} as int)), cast({POSITION} & {_WORD_BITS - 1} as int)) = 1"
 )
@@ -48,7 +47,7 @@ def without_deleted(spark: SparkSession, frame: DataFrame, plan: ScanPlan, stora
     if not found:
         return frame
     if sum(len(words) for _, words in found) <= _CARRIED_WORDS_MAX:
-        return frame.where(~F.coalesce(_is_deleted(spark, found, len(plan)), F.lit(False)))
+        return frame.where(~F.coalesce(_bit_of(_value(spark, found, len(plan))) == 1, F.lit(False)))
     return frame.join(F.broadcast(_frame(spark, found)), F.expr(f"{ORDINAL} = {_OF} and {_IS_SET}"), "left_anti")
 
 
@@ -79,19 +78,20 @@ def _frame(spark: SparkSession, found: list[tuple[int, Any]]) -> DataFrame:
     return spark.createDataFrame(pa.table(arrays, [_OF, _WORDS]), _SCHEMA)
 
 
-def _is_deleted(spark: SparkSession, found: list[tuple[int, Any]], num_files: int) -> Column:
-    """Whether a row's own bit is set. A position beyond its file's bits never looks at those of the next."""
-    counts = np.zeros(num_files, np.int64)
-    for ordinal, words in found:
-        counts[ordinal] = len(words)
-    # Bits lie in the order of ordinals, as do the files they are found for.
-    begins = np.cumsum(counts) - counts
-    file = F.col(ORDINAL).cast("int")
-    place = F.shiftright(F.col(POSITION), _WORD_SHIFT)
-    begin, count = (F.get(carried_words(spark, numbers), file) for numbers in (begins, counts))
-    word = F.get(carried_words(spark, np.concatenate([words for _, words in found])), (begin + place).cast("int"))
-    bit = F.getbit(word, F.col(POSITION).bitwiseAND(_WORD_BITS - 1).cast("int"))
-    return (place < count) & (bit == 1)
+def _value(spark: SparkSession, found: list[tuple[int, Any]], num_files: int) -> Column:
+    """All bits as one value: an array of words for every ordinal, empty for files without deletes."""
+    by_ordinal = dict(found)
+    nothing = np.empty(0, np.int64)
+    words = _lists([by_ordinal.get(i, nothing) for i in range(num_files)])
+    whole = pa.ListArray.from_arrays(pa.array([0, num_files], pa.int32()), words)
+    return spark.createDataFrame(pa.table([whole], [_WORDS]), _VALUE_SCHEMA).scalar()
+
+
+def _bit_of(words: Column) -> Column:
+    """The bit of a row's own position."""
+    place = F.shiftright(F.col(POSITION), _WORD_SHIFT).cast("int")
+    own = F.get(F.get(words, F.col(ORDINAL).cast("int")), place)
+    return F.getbit(own, F.col(POSITION).bitwiseAND(_WORD_BITS - 1).cast("int"))
 
 
 def _lists(words: list[Any]) -> Any:

@@ -32,7 +32,7 @@ from skipstone.metadata.types import STRING, Field, StructType
 from skipstone.plan.entries import partition_codes, unified_type
 from skipstone.plan.scan import ScanPlan
 from skipstone.spark.literals import literal_sql
-from skipstone.spark.scan_names import PREFIX, ROW_INDEX, quoted
+from skipstone.spark.scan_names import PREFIX, quoted
 from skipstone.spark.shown_arrow import shown_batch, spark_arrow_schema
 from skipstone.spark.types import FIELD_ID_KEY, to_spark_struct, to_spark_type
 
@@ -68,14 +68,6 @@ _NEEDS: Final[dict[int, tuple[str, ...]]] = {
 }
 
 
-def place_fields() -> list[T.StructField]:
-    """What is asked of the reader so that rows know their position.
-
-    A plain column: Spark makes `_metadata` a struct for each row, which costs more than all else that deletes ask for.
-    """
-    return [T.StructField(ROW_INDEX, T.LongType(), True)]
-
-
 def lineage_name(field: Field) -> str:
     """The name under which a stored lineage column is scanned."""
     return f"{PREFIX}stored{field.name}"
@@ -89,7 +81,7 @@ def lineage_fields(ids: set[int]) -> list[T.StructField]:
 def with_place(frame: DataFrame) -> DataFrame:
     """Every row with its file's ordinal and its position in the file."""
     ordinal = f"unix_millis(_metadata.file_modification_time) AS {ORDINAL}"
-    return frame.selectExpr("*", ordinal, f"{ROW_INDEX} AS {POSITION}")
+    return frame.selectExpr("*", ordinal, f"_metadata.row_index AS {POSITION}")
 
 
 def facts_needed(ids: set[int], *, by_equality: bool) -> set[str]:

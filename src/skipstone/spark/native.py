@@ -118,9 +118,7 @@ class _Native:
         return to_spark_filter(self.plan.predicate, column_of(self.columns, self.plan.schema))
 
     def _files(self, statistics: Published | None) -> DataFrame:
-        needs_place = self.treatment.by_position or self.treatment.by_equality or bool(self.metadata_ids)
         stored = read_schema(self.columns).fields + file_facts.lineage_fields(self.metadata_ids)
-        stored += file_facts.place_fields() if needs_place else []
         frame = file_frame(
             self.spark,
             hadoop_uris(self.scan.storage, self.plan.files.column("file_path")),
@@ -129,7 +127,8 @@ class _Native:
             T.StructType(stored),
             statistics=statistics,
         )
-        return file_facts.with_place(frame) if needs_place else frame
+        has_deletes = self.treatment.by_position or self.treatment.by_equality
+        return file_facts.with_place(frame) if has_deletes or self.metadata_ids else frame
 
     def _without_deleted(self, frame: DataFrame) -> DataFrame:
         needed = file_facts.facts_needed(self.metadata_ids, by_equality=self.treatment.by_equality)
