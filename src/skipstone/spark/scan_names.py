@@ -17,6 +17,8 @@ from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import DoubleType, Field, FloatType, Type, children, walk
 
 PREFIX: Final = "__skipstone_"
+# A column of this name is no file's: Spark's Parquet reader fills it with the positions of rows.
+ROW_INDEX: Final = "_tmp_metadata_row_index"
 
 # Dotted names with the ids that bore them; None where not all of them are known.
 Owners = Mapping[str, set[int]] | None
@@ -56,7 +58,7 @@ def scan_name(field: Field, owners: Owners) -> str:
     keeps = (
         owners is not None
         and field.name.isidentifier()
-        and not field.name.startswith(("_metadata", PREFIX))
+        and not field.name.lower().startswith(("_metadata", PREFIX, ROW_INDEX))
         and not any(isinstance(f.type, FloatType | DoubleType) for f in (field, *walk(field.type)))
         and all(owners.get(path, {field_id}) == {field_id} for path, field_id in _paths(field, ""))
     )

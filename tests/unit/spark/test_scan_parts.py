@@ -82,6 +82,11 @@ def test_a_column_keeps_its_name_only_if_a_pushed_filter_can_find_no_other() -> 
     }  # fmt: skip
 
 
+def test_a_column_named_like_the_readers_own_is_read_from_the_file() -> None:
+    for name in ("_tmp_metadata_row_index", "_TMP_metadata_row_index", "_metadata"):
+        assert scan_name(Field(id=1, name=name, type=LONG), {}) == generated(1)
+
+
 def test_pieces_are_sized_to_rounds_of_the_cores() -> None:
     assert 127 << 20 < split_bytes([100 << 20] * 10_000, cores=2) <= 128 << 20
     assert split_bytes([1 << 20], cores=64) == split_bytes([], cores=2) == 8 << 20
