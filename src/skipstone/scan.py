@@ -182,7 +182,9 @@ class Scan:
 
     def to_arrow(self) -> Any:
         """The rows as an Arrow table."""
-        return self.to_batches().read_all()
+        rows = self.to_batches().read_all()
+        # Without a single batch its columns have no chunks, which Spark's `createDataFrame` does not take.
+        return rows if rows.num_rows else rows.schema.empty_table()
 
     def to_pandas(self) -> Any:
         """The rows as a pandas frame; UUIDs inside lists, maps and structs as their bytes."""

@@ -493,3 +493,58 @@ def test_the_plan_of_a_scan_names_the_files_of_its_frame(float_table: TableBuild
     assert len(scan.plan()) < len(as_spark_reads(scan).plan())  # Spark's NaN is greater than every number
     frame = scan.to_spark(spark)
     assert len(frame.inputFiles()) == len(as_spark_reads(scan).plan())
+
+
+@pytest.mark.parametrize("query", ["st.x", "st.y", "ar.x", "mp['k'].y", "map_values(mp).x", "deep.a.q", "id"])
+def test_parts_of_structs_that_bear_another_name_in_the_scan_or_in_files_are_read(
+    query: str, nested_table: Any, spark: Any
+) -> None:
+    """Spark's pruning of nested columns drops the field id of what it prunes, and then reads it by name."""
+    whole = nested_table.scan().to_spark(spark).localCheckpoint().selectExpr(f"{query} AS v").collect()
+    for frame in (
+        nested_table.scan().to_spark(spark),
+        nested_table.scan("deep.a.q >= 0 and st.x >= 0").to_spark(spark),
+    ):
+        assert sorted(map(repr, frame.selectExpr(f"{query} AS v").collect())) == sorted(map(repr, whole))
+    assert all(row.v is not None for row in whole)
+
+
+def test_filters_on_parts_of_renamed_structs_keep_their_rows(nested_table: Any, spark: Any) -> None:
+    frame = nested_table.scan().to_spark(spark)
+    assert ids(frame.where("st.x < 2").select("id")) == [0, 1]
+    assert ids(frame.where("deep.a.q IN (1, 2)").select("id")) == [1, 2]
+    assert ids(nested_table.scan("deep.a.q = 1", columns=["id"]).to_spark(spark)) == [1]
+    assert ids(frame.selectExpr("id", "explode(ar) e").where("e.y = 'r2'").select("id")) == [2]
+
+
+def test_parts_of_structs_without_floats_are_read_alone(nested_table: Any, spark: Any) -> None:
+    """The guard is for columns that need it: any other is still cut to what a query asks for."""
+    plan = nested_table.scan().to_spark(spark).selectExpr("plain.b")._jdf.queryExecution().executedPlan().toString()
+    assert "struct<plain:struct<b:int>>" in plan
+
+
+@pytest.fixture
+def nested_table(tmp_path: Path, spark: Any) -> Any:
+    lake = skipstone.catalog(str(tmp_path))
+    lake.create_namespace("db")
+    columns = [
+        ("id", "long"),
+        ("st", "struct<x: double, y: string>"),
+        ("ar", "list<struct<x: float, y: string>>"),
+        ("mp", "map<string, struct<x: double, y: int>>"),
+        ("old", "struct<a: struct<q: int, w: int>>"),
+        ("plain", "struct<a: int, b: int>"),
+    ]
+    table = lake.create_table("db.nested", columns)
+    table.append(
+        spark.sql(
+            "SELECT id, named_struct('x', double(id), 'y', 'q') st,"
+            " array(named_struct('x', float(id), 'y', 'r' || id)) ar,"
+            " map('k', named_struct('x', double(id), 'y', 7)) mp,"
+            " named_struct('a', named_struct('q', int(id), 'w', 1)) old,"
+            " named_struct('a', 1, 'b', 2) plain FROM range(3)"
+        )
+    )
+    with table.update_schema() as schema:
+        schema.rename_column("old", "deep")
+    return table

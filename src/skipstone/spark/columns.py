@@ -19,6 +19,7 @@ from typing import Any, Final
 from pyspark.sql import types as T
 
 from skipstone.metadata.schema import Schema
+from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import (
     UUID,
     Field,
@@ -34,7 +35,7 @@ from skipstone.metadata.types import (
     walk,
 )
 from skipstone.spark.literals import NoLiteral, literal_sql
-from skipstone.spark.scan_names import Owners, quoted, scan_name
+from skipstone.spark.scan_names import is_so_named_in_files, name_owners, quoted, scan_name
 from skipstone.spark.types import FIELD_ID_KEY, to_spark_type
 
 # Spark fills a column that a file does not have with this, an SQL expression.
@@ -47,6 +48,18 @@ class ScanColumn:
 
     field: Field
     name: str
+    is_whole: bool = False
+
+    @property
+    def sql(self) -> str:
+        """As expressions name it.
+
+        Spark's pruning of nested columns drops the field id of a column that it cuts, and the reader then looks for the
+        name in the scan: a file that has another name seems to lack the column, and all of it is null. A `coalesce`
+        with itself hides a column from that pruning, so it is read whole.
+        """
+        name = quoted(self.name)
+        return f"coalesce({name}, {name})" if self.is_whole else name
 
     @property
     def spark_field(self) -> T.StructField:
@@ -60,12 +73,19 @@ class ScanColumn:
         """As a wanted form of the column is shown, under its own name, as SQL."""
         if isinstance(wanted.type, UnknownType):
             return f"NULL AS {quoted(wanted.name)}"
-        return f"{shown(quoted(self.name), wanted.type, self.field.type)} AS {quoted(wanted.name)}"
+        return f"{shown(self.sql, wanted.type, self.field.type)} AS {quoted(wanted.name)}"
 
 
-def scan_columns(fields: Sequence[Field], owners: Owners) -> dict[int, ScanColumn]:
+def scan_columns(fields: Sequence[Field], metadata: TableMetadata) -> dict[int, ScanColumn]:
     """The columns to read, by field id."""
-    return {f.id: ScanColumn(field=f, name=scan_name(f, owners)) for f in fields}
+    owners = name_owners(metadata)
+    return {f.id: ScanColumn(field=f, name=scan_name(f, owners), is_whole=_is_read_whole(f, metadata)) for f in fields}
+
+
+def _is_read_whole(field: Field, metadata: TableMetadata) -> bool:
+    """Whether Spark must not read parts of the structs of a column, which it would look for by the column's name."""
+    has_structs = any(isinstance(f.type, StructType) for f in (field, *walk(field.type)))
+    return has_structs and not is_so_named_in_files(field, metadata)
 
 
 def read_schema(columns: dict[int, ScanColumn]) -> T.StructType:
@@ -81,7 +101,7 @@ def column_of(columns: dict[int, ScanColumn], schema: Schema) -> Callable[[int],
         if isinstance(top.field.type, UnknownType) or isinstance(schema.field(field_id).type, UnknownType):
             return "NULL"
         names = [_name_below(top.field, schema.field(i)) for i in [*above, field_id][1:]]
-        return ".".join(quoted(name) for name in (top.name, *names))
+        return ".".join([top.sql, *map(quoted, names)])
 
     return found
 

@@ -24,7 +24,6 @@ from skipstone.spark.file_list import file_frame
 from skipstone.spark.filters import Untranslatable, to_spark_filter
 from skipstone.spark.optimizer_statistics import Published, fresh_statistics, is_wanted, published
 from skipstone.spark.paths import hadoop_uris
-from skipstone.spark.scan_names import name_owners
 from skipstone.spark.treatments import Treatment, natively_readable, treatments, without_filter
 
 
@@ -103,7 +102,7 @@ class _Native:
             if DELETED.id in self.metadata_ids or not all(is_native(f) for f in keys):
                 raise Untranslatable("such rows deleted by value are marked by our own reader")
             fields += keys
-        return scan_columns(list(_merged(fields).values()), name_owners(self.plan.metadata))
+        return scan_columns(list(_merged(fields).values()), self.plan.metadata)
 
     def frame(self, statistics: Published | None = None) -> DataFrame:
         condition = self._condition()

@@ -65,6 +65,13 @@ def scan_name(field: Field, owners: Owners) -> str:
     return field.name if keeps else generated(field.id)
 
 
+def is_so_named_in_files(field: Field, metadata: TableMetadata) -> bool:
+    """Whether every file that has this top-level column calls it what its scan does, letter case and all."""
+    if scan_name(field, name_owners(metadata)) != field.name or sanitize_name(field.name) != field.name:
+        return False
+    return {f.name for schema in metadata.schemas for f in schema.fields if f.id == field.id} <= {field.name}
+
+
 def _paths(field: Field, above: str) -> Iterator[tuple[str, int]]:
     """The dotted names of a field and all below, as they are and as files spell them."""
     for name in {field.name, sanitize_name(field.name) if field.name else field.name}:
