@@ -77,7 +77,8 @@ def _negative(number: Any) -> Any:
         return None
     if isinstance(number, bool) or not isinstance(number, int | float | Decimal):
         raise LiteralMismatch(f"expected a number after -, got {kind_of(number)} {number!r}.")
-    return -number
+    # Plain negation rounds a decimal to the 28 digits of the thread's own context.
+    return _WIDE.minus(number) if isinstance(number, Decimal) else -number
 
 
 def _joined(texts: list[Any]) -> str | None:

@@ -6,6 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.predicate_schema import SALES, column
 
 from skipstone.errors import InvalidInput, Unsupported
@@ -121,6 +123,8 @@ def test_keywords_are_read_in_any_case_and_names_keep_theirs(text: str) -> None:
         ("-9223372036854775808", -(2**63)),
         ("1.50", Decimal("1.50")),
         ("-0.5", Decimal("-0.5")),
+        ("-9999999999999999999999999999.9999999999", Decimal("-9999999999999999999999999999.9999999999")),
+        ("- 12345678901234567890123456789012345678BD", Decimal("-12345678901234567890123456789012345678")),
         ("1.5BD", Decimal("1.5")),
         ("1.5D", 1.5),
         ("1.5F", 1.5),
@@ -298,3 +302,10 @@ def test_ten_thousand_way_or_binds_to_a_list() -> None:
 def test_ten_thousand_way_in_binds_sorted() -> None:
     bound = bind(parse_sql(f"id IN ({', '.join(str(i) for i in reversed(range(10_000)))})"), SALES)
     assert bound == In(column("id"), tuple(range(10_000)))
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=10, min_value=-(10**27), max_value=10**27))
+def test_a_decimal_is_read_with_all_its_digits(value: Decimal) -> None:
+    parsed = parse_sql(f"x = {value:f}")
+    assert isinstance(parsed, Compare)
+    assert parsed.value == value

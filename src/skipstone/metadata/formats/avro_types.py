@@ -50,6 +50,7 @@ from skipstone.metadata.types import (
     Value,
     VariantType,
 )
+from skipstone.metadata.values.decimals import unscaled
 
 __all__ = ["AvroSchema", "decimal_bytes_min", "from_avro_schema", "from_avro_type", "to_avro_schema"]
 
@@ -180,8 +181,8 @@ def avro_default(type_: Type, value: Value) -> Any:
         case (UuidType(), _):
             return value.bytes.decode("latin-1")
         case (DecimalType(precision, scale), _):
-            unscaled = int(value.scaleb(scale))
-            return unscaled.to_bytes(decimal_bytes_min(precision), "big", signed=True).decode("latin-1")
+            stored = unscaled(value, scale).to_bytes(decimal_bytes_min(precision), "big", signed=True)
+            return stored.decode("latin-1")
         case (StructType(fields), _):
             return _struct_default(fields, value)
         case (ListType() | MapType(), []):
