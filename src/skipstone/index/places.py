@@ -18,11 +18,17 @@ from skipstone.storage.paths import join
 HIDDEN: Final = ".skipstone-index"
 SIDECAR: Final = ".zones.parquet"
 ROLLUP: Final = ".rollup"
+_NEAR: Final = ("/", "file:")
 
 
 def index_directory(metadata: TableMetadata) -> str | None:
     """The directory of a table's index; None where the table has no neighbourhood to keep one in."""
     return directory_beside(metadata, HIDDEN, told=property_value(metadata.properties, INDEX_PATH))
+
+
+def is_near(path: str) -> bool:
+    """Whether a path is on this machine, where many small reads cost less than the bytes between them."""
+    return path.startswith(_NEAR)
 
 
 def is_index_file(path: str) -> bool:

@@ -13,6 +13,7 @@ import io
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import pyarrow
@@ -34,7 +35,7 @@ _HEADER_KEY: Final = b"skipstone.rollup"
 _SEAL_KEY: Final = b"skipstone.seal"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RollupRows:
     """Rows that are here already, or are read column by column from a Parquet file."""
 
@@ -46,10 +47,10 @@ class RollupRows:
     def num_rows(self) -> int:
         return int(self.table.num_rows if self.file is None else self.file.metadata.num_rows)
 
-    @property
-    def names(self) -> list[str]:
-        found: list[str] = self.table.column_names if self.file is None else self.file.schema_arrow.names
-        return found
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of all columns; asked for once, as there are many."""
+        return tuple(self.table.column_names if self.file is None else self.file.schema_arrow.names)
 
     def read(self, names: Sequence[str]) -> Any:
         return self.table if self.file is None else self.file.read(columns=names, use_threads=False)

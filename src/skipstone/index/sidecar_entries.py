@@ -56,20 +56,19 @@ class Wish:
         header = sidecar.header
         if not set(header.other_ids).isdisjoint(self.metrics):
             return False
+        if {f.id for f in self.partition_type.fields} != set(header.partition_ids):
+            return False
+        wanted: dict[Leaf, Any] = {}
         for field_id, type_ in self.metrics.items():
             if not isinstance(type_, PrimitiveType):
                 return False
             for kind in ("lower", "upper"):
-                leaf = sidecar.leaf(f"{field_id}.{kind}")
-                if leaf is not None and not can_promote(stored_type(leaf), bound_type(type_)):
-                    return False
-        if {f.id for f in self.partition_type.fields} != set(header.partition_ids):
-            return False
+                if (leaf := sidecar.leaf(f"{field_id}.{kind}")) is not None:
+                    wanted[leaf] = bound_type(type_)
         for field, arrow_field in zip(self.partition_type.fields, partition_arrow_type(self.partition_type)):
-            leaf = sidecar.leaf(f"partition.{field.id}")
-            if leaf is not None and not can_promote(stored_type(leaf), arrow_field.type):
-                return False
-        return True
+            if (leaf := sidecar.leaf(f"partition.{field.id}")) is not None:
+                wanted[leaf] = arrow_field.type
+        return all(map(can_promote, stored_types(tuple(wanted)), wanted.values()))
 
     def fact_columns(self) -> list[str]:
         names = [f"partition.{f.id}" for f in self.partition_type.fields]
@@ -81,9 +80,9 @@ class Wish:
 
 
 @lru_cache(maxsize=1024)
-def stored_type(leaf: Leaf) -> Any:
-    """The Arrow type that a stored column is read as."""
-    return pq.read_schema(pa.BufferReader(empty_file([leaf]))).field(0).type
+def stored_types(leaves: tuple[Leaf, ...]) -> list[Any]:
+    """The Arrow types that stored columns are read as."""
+    return list(pq.read_schema(pa.BufferReader(empty_file(leaves))).types) if leaves else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,14 +17,16 @@ import numpy.typing as npt
 
 from skipstone.errors import FormatViolation
 from skipstone.index.parquet_parts import Leaf
+from skipstone.index.places import is_near
 from skipstone.index.seals import check_seal
-from skipstone.index.sidecar_write import VERSION, Header, directory_start, parse_directory
+from skipstone.index.sidecar_write import VERSION, Header, chunks_of, directory_start, parse_directory
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.storage.protocol import Storage
 
 _DIRECTORY_GUESS_BYTES: Final = 128 * 1024
 _TAIL_BYTES: Final = 8
-_GAP_MAX_BYTES: Final = 32 * 1024  # a gap that is cheaper to read than to leave out
+# A gap that is cheaper to read than to leave out, by whether the file is on this machine.
+_GAP_MAX_BYTES: Final = {True: 2 * 1024, False: 32 * 1024}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +36,12 @@ class Sidecar:
     path: str
     key: tuple[str, int]
     header: Header
-    chunks: npt.NDArray[Any]
+    chunks: bytes
     places: Mapping[str, int]
 
     @property
     def size_in_memory(self) -> int:
-        return int(self.chunks.nbytes) + 512 * len(self.places)
+        return len(self.chunks) + 512 * len(self.places)
 
     def leaf(self, name: str) -> Leaf | None:
         """How a column is stored; None if it is not."""
@@ -48,8 +50,8 @@ class Sidecar:
 
     def fetch(self, storage: Storage, names: Sequence[str], blocks: Sequence[int]) -> list[list[memoryview]]:
         """For each of some stored columns its chunks in some blocks, checked."""
-        chunks = self.chunks[np.ix_(np.asarray(blocks, np.int64), np.array([self.places[n] for n in names], np.int64))]
-        starts, ends = _ranges(chunks.ravel())
+        chunks = chunks_of(self.chunks, blocks, len(self.header.leaves))[:, [self.places[n] for n in names]]
+        starts, ends = _ranges(chunks.ravel(), _GAP_MAX_BYTES[is_near(self.path)])
         read = self._read(storage, starts.tolist(), ends.tolist())
         where = np.searchsorted(starts, chunks["offset"], side="right") - 1
         begins = (chunks["offset"] - starts[where]).T.tolist()
@@ -75,14 +77,14 @@ class Sidecar:
         return found
 
 
-def _ranges(chunks: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _ranges(chunks: Any, gap_max_bytes: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Byte ranges that cover the chunks, near ones joined: where they start and end."""
     flat = chunks[np.argsort(chunks["offset"])]
     starts = flat["offset"].astype(np.int64)
     ends = starts + flat["length"]
     if not len(starts):
         return starts, ends
-    opens = np.flatnonzero(np.append(True, starts[1:] - ends[:-1] > _GAP_MAX_BYTES))
+    opens = np.flatnonzero(np.append(True, starts[1:] - ends[:-1] > gap_max_bytes))
     closes = np.append(opens[1:] - 1, len(starts) - 1)
     return starts[opens], ends[closes]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import io
 import zlib
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ HEADER_KEY: Final = b"skipstone.sidecar"
 CHUNKS_KEY: Final = b"skipstone.chunks"
 SEAL_KEY: Final = b"skipstone.seal"
 CHUNK_TYPE: Final = np.dtype([("offset", "<u4"), ("length", "<u4"), ("checksum", "<u4")])
+_CHUNK_DIGITS: Final = 16  # what a chunk takes in base64: twelve bytes, so that each can be decoded alone
 _HEADER_MARK: Final = b"skipstone-header:"
 _CHUNKS_MARK: Final = b"skipstone-chunks:"
 _SIZE_DIGITS: Final = 8  # of the header, behind its mark
@@ -202,14 +204,23 @@ def directory_start(tail: bytes) -> int | None:
     return None
 
 
-def parse_directory(directory: bytes) -> tuple[Header, Any]:
-    """The header, and an array of chunks: a row for each block, a column for each leaf."""
+def parse_directory(directory: bytes) -> tuple[Header, bytes]:
+    """The header, and where the chunks are, as it is stored: those of all leaves, block by block."""
     start, end = _header_place(directory, 0)
     header = msgspec.json.decode(directory[start:end], type=Header)
     start = _chunks_place(directory, 0)
-    shape = len(header.block_files), len(header.leaves)
-    size = -(-shape[0] * shape[1] * CHUNK_TYPE.itemsize // 3) * 4  # in base64
-    return header, np.frombuffer(base64.b64decode(directory[start : start + size]), CHUNK_TYPE).reshape(shape)
+    size = len(header.block_files) * len(header.leaves) * _CHUNK_DIGITS
+    stored = directory[start : start + size]
+    if len(stored) != size:
+        raise ValueError(f"expected {size} bytes about chunks, got {len(stored)}")
+    return header, stored
+
+
+def chunks_of(stored: bytes, blocks: Sequence[int], num_leaves: int) -> Any:
+    """Where the chunks of some blocks are: a row for each block, a column for each leaf."""
+    width = num_leaves * _CHUNK_DIGITS
+    chosen = b"".join([stored[b * width : (b + 1) * width] for b in blocks])
+    return np.frombuffer(base64.b64decode(chosen), CHUNK_TYPE).reshape(len(blocks), num_leaves)
 
 
 def _header_place(data: bytes | bytearray, footer: int) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow
 import pyarrow.compute
 
@@ -160,6 +161,23 @@ def partition_codes(spec_ids: Any, partitions: Any) -> np.ndarray[Any, np.dtype[
         encoded = _by_bits(array.field(place)).dictionary_encode(null_encoding="encode")
         codes = np.unique(codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy(), return_inverse=True)[1]
     return codes
+
+
+def tuple_runs(partitions: Any) -> tuple[Any, npt.NDArray[np.int64]]:
+    """The first tuple of each run of equal ones, and how long each run is. Equal tuples may be in several runs."""
+    array = partitions.combine_chunks() if isinstance(partitions, pa.ChunkedArray) else partitions
+    begins = np.zeros(len(array), bool)
+    begins[:1] = True
+    for place in range(array.type.num_fields):
+        values = _by_bits(array.field(place))
+        if pa.types.is_null(values.type):
+            continue
+        values = values.storage if isinstance(values, pa.ExtensionArray) else values
+        # Null is not known to equal null: a run more is no harm.
+        same = pc.fill_null(pc.equal(values.slice(1), values.slice(0, max(len(values) - 1, 0))), False)
+        begins[1:] |= ~same.to_numpy(zero_copy_only=False)
+    starts = np.flatnonzero(begins)
+    return array.take(pa.array(starts)), np.diff(np.append(starts, len(array)))
 
 
 def _by_bits(values: Any) -> Any:

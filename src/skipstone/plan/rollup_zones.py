@@ -135,7 +135,8 @@ class RollupZones:
             # One that every row has is in each part, so that none of them is without rows.
             parts = [_rows(part, [*missing, _EVERY_ROW[0]]) for part in self._parts]
             joined = join_rows(parts) if parts else _NO_ROWS
-            self._columns |= {n: joined.column(n) if n in joined.column_names else None for n in missing}
+            found = dict(zip(joined.column_names, joined.columns, strict=True))
+            self._columns |= {n: found.get(n) for n in missing}
         return pa.table({n: c for n in wanted if (c := self._columns[n]) is not None})
 
 

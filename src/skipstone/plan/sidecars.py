@@ -9,19 +9,20 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow
 
 from skipstone.errors import SkipstoneError
 from skipstone.index.columns import is_enabled
 from skipstone.index.loading import find_sidecar
-from skipstone.index.places import index_directory
+from skipstone.index.places import index_directory, is_near
 from skipstone.index.sidecar_entries import Source, Wish
 from skipstone.index.sidecar_group import SidecarGroup, groups_of
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.manifests.manifest_metrics import metric_type
 from skipstone.metadata.reserved import DELETE_FILE_PATH
 from skipstone.metadata.tables.table_metadata import TableMetadata
-from skipstone.plan.entries import in_parallel, known_metrics, schema_for, unified_type, unify_partition
+from skipstone.plan.entries import in_parallel, known_metrics, schema_for, tuple_runs, unified_type, unify_partition
 from skipstone.plan.file_verdicts import Verdicts, joined, metrics_of, verdict_columns
 from skipstone.plan.index_zones import Blocks
 from skipstone.plan.question import Question
@@ -40,8 +41,9 @@ pa: Any = pyarrow
 # A manifest by its place among those that are planned, and what zones left of it.
 Turn = tuple[int, ManifestFile, Blocks | None]
 
+Lengths = npt.NDArray[np.int64]
+
 _FEW_SIDECARS: Final = 2
-_NEAR: Final = ("/", "file:")
 _FAR_THREADS: Final = 8
 _DERIVED_BYTES_MAX: Final = 4 * 1024 * 1024
 _derived: Final = Recent(4)
@@ -123,7 +125,7 @@ def _opened(turns: Sequence[Turn], wish: Wish, question: Question, directory: st
 
 def _threads(directory: str, num_sidecars: int) -> int:
     """Several where there is storage to wait for: else small reads get in each other's way."""
-    return 1 if num_sidecars <= _FEW_SIDECARS or directory.startswith(_NEAR) else _FAR_THREADS
+    return 1 if num_sidecars <= _FEW_SIDECARS or is_near(directory) else _FAR_THREADS
 
 
 def _read(
@@ -163,13 +165,17 @@ def _chosen(group: SidecarGroup, wish: Wish, question: Question) -> Any | None:
     return group.entries(may_match, verdict_columns(by_partition, by_all))
 
 
-def _zones(group: SidecarGroup, wish: Wish, question: Question) -> tuple[ZoneMap, ZoneMap]:
-    """The entries as zones, by their metrics and by their partition tuples; kept for the next plan if they are few."""
+def _zones(group: SidecarGroup, wish: Wish, question: Question) -> tuple[ZoneMap, ZoneMap, Lengths]:
+    """The entries as zones by their metrics; runs of equal partition tuples as zones, and how many entries each has.
 
-    def make() -> tuple[ZoneMap, ZoneMap]:
+    They are kept for the next plan if they are few.
+    """
+
+    def make() -> tuple[ZoneMap, ZoneMap, Lengths]:
         facts = group.facts()
-        tuples = from_partitions(facts.column("partition"), wish.partition_type)
-        return metrics_of(facts, question.metadata, question.schema), tuples
+        tuples, lengths = tuple_runs(facts.column("partition"))
+        zones = from_partitions(tuples, wish.partition_type)
+        return metrics_of(facts, question.metadata, question.schema), zones, lengths
 
     if group.facts_size_in_bytes > _DERIVED_BYTES_MAX:
         return make()
@@ -177,14 +183,16 @@ def _zones(group: SidecarGroup, wish: Wish, question: Question) -> tuple[ZoneMap
     return _derived.derived(what, [*group.facts_source, question.schema, question.metadata], make)
 
 
-def _verdicts(metrics: ZoneMap, tuples: ZoneMap, spec_id: int, question: Question) -> tuple[Verdicts, Verdicts]:
+def _verdicts(
+    metrics: ZoneMap, tuples: ZoneMap, lengths: Lengths, spec_id: int, question: Question
+) -> tuple[Verdicts, Verdicts]:
     """What the partition of each entry proves, and what it proves together with the metrics."""
     by_metrics = prove(question.predicate, metrics, question.float_order).verdicts()
     spec = question.metadata.spec(spec_id)
     if spec.is_unpartitioned:
         return np.full(len(by_metrics), np.int8(Verdict.UNKNOWN)), by_metrics
     proofs = prove_partitions(question.predicate, spec, question.schema, tuples, question.float_order)
-    by_partition = proofs.verdicts()
+    by_partition = np.repeat(proofs.verdicts(), lengths)
     return by_partition, joined(by_partition, by_metrics)
 
 

@@ -30,7 +30,7 @@ def certain(proof: Bits) -> Bits:
 
 
 def has_any(proof: Bits) -> bool:
-    return bool(pc.any(proof).as_py())
+    return bool(proof.true_count)
 
 
 def unpacked(proof: Bits) -> Mask:

@@ -156,10 +156,11 @@ def manifest_list_to_arrow(
     return pa.table(columns, schema=MANIFEST_LIST_SCHEMA)
 
 
-def manifests_to_arrow(manifests: Sequence[ManifestFile]) -> pa.Table:
-    """Manifest files as an Arrow table with the columns of `MANIFEST_LIST_SCHEMA`."""
+def manifests_to_arrow(manifests: Sequence[ManifestFile], *, names: Sequence[str] = tuple(_COLUMNS)) -> pa.Table:
+    """Manifest files as an Arrow table with the columns of `MANIFEST_LIST_SCHEMA`, or some of them."""
     columns: dict[str, Any] = {}
-    for name, (_, arrow) in _COLUMNS.items():
+    for name in names:
+        arrow = _COLUMNS[name][1]
         values = [getattr(m, name) for m in manifests]
         if name == "partitions":
             values = [None if v is None else [_summary_row(s) for s in v] for v in values]
@@ -167,7 +168,7 @@ def manifests_to_arrow(manifests: Sequence[ManifestFile]) -> pa.Table:
             columns[name] = pa.array(values, arrow)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"Cannot write manifest list: {name}: expected {arrow}, got {error}.") from error
-    return pa.table(columns, schema=MANIFEST_LIST_SCHEMA)
+    return pa.table(columns)
 
 
 def manifests_from_arrow(table: pa.Table) -> list[ManifestFile]:

@@ -23,7 +23,7 @@ from skipstone.metadata.types import (
 )
 from skipstone.metadata.values import bound_type
 from skipstone.predicate.nodes import WholeType
-from skipstone.zones.arrow import Array, Counts, pa, pc
+from skipstone.zones.arrow import Array, Counts, numbers, pa, pc
 from skipstone.zones.zone_map import ColumnFacts, ZoneMap
 
 _METRIC: Final = re.compile(r"(\d+)\.(lower|upper|null_count|nan_count|value_count)")
@@ -91,6 +91,8 @@ _UNKNOWN: Final = pa.scalar(None, pa.int64())
 def known_count(counts: Counts) -> Counts:
     """Counts with those below zero made unknown."""
     counts = counts.cast(pa.int64())
+    if not counts.null_count and numbers(counts).min(initial=0) >= 0:
+        return counts
     return pc.if_else(pc.less(counts, 0), _UNKNOWN, counts)
 
 

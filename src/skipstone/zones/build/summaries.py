@@ -9,7 +9,7 @@ Spec: "Manifest Lists", `field_summary`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from skipstone.metadata.types import DoubleType, FloatType, PrimitiveType, Struc
 from skipstone.metadata.values import parse_bounds_array
 from skipstone.zones.arrow import Array, Bits, Counts, pa, pc
 from skipstone.zones.zone_map import ColumnFacts, ZoneMap
+
+_NEEDED: Final = ("added_files_count", "existing_files_count", "partitions")
 
 
 def from_field_summaries(
@@ -33,7 +35,7 @@ def from_field_summaries(
     `manifests` is the Arrow table of `manifest_list.manifest_list_to_arrow`, or the values read from it. A manifest
     without summaries, or with another number of them than the spec has fields, has no facts.
     """
-    table = manifests if isinstance(manifests, pa.Table) else manifests_to_arrow(list(manifests))
+    table = manifests if isinstance(manifests, pa.Table) else manifests_to_arrow(manifests, names=_NEEDED)
     summaries = table.column("partitions").combine_chunks()
     columns: dict[int, ColumnFacts] = {}
     for place, field in enumerate(partition_type.fields):
