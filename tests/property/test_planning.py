@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skipstone.metadata.manifests.manifest import FileContent
+from skipstone.metadata.schema import Schema
 from skipstone.plan.deletes import match_deletes
-from skipstone.plan.entries import partition_codes
+from skipstone.plan.entries import partition_codes, tuple_runs
 
 PATHS = [f"f{i}" for i in range(6)]
 UNPARTITIONED = 0
@@ -103,6 +104,7 @@ def test_matching_equals_the_scope_rules(data: list[dict[str, Any]], deletes: li
         data_codes=codes[: len(data)],
         delete_codes=codes[len(data) :],
         unpartitioned_specs=[UNPARTITIONED],
+        schema=Schema(fields=()),
     )
     for row, file in enumerate(data):
         vectors = [d for d in deletes if d["content_offset"] is not None]
@@ -138,3 +140,33 @@ def test_partition_codes_tell_tuples_apart_by_their_bits(rows: list[tuple[int, s
     for i, left in enumerate(rows):
         for j, right in enumerate(rows):
             assert (codes[i] == codes[j]) == (key(left) == key(right))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from([None, "a", "b"]),
+            st.sampled_from([None, 0.0, -0.0, 1.5, float("nan"), float("-nan")]),
+            st.sampled_from([None, b"\0" * 16, b"\1" * 16]),
+        ),
+        max_size=12,
+    )
+)
+def test_runs_hold_nothing_but_equal_tuples(rows: list[tuple[str | None, float | None, bytes | None]]) -> None:
+    identifiers = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([r[2] for r in rows], pa.binary(16)))
+    tuples = pa.StructArray.from_arrays(
+        [
+            pa.array([r[0] for r in rows], pa.string()),
+            pa.array([r[1] for r in rows], pa.float64()),
+            identifiers,
+            pa.nulls(len(rows)),
+        ],
+        ["a", "b", "c", "gone"],
+    )
+    firsts, lengths = tuple_runs(tuples)
+    assert repr(np.repeat(np.array(firsts.to_pylist(), object), lengths).tolist()) == repr(tuples.to_pylist())
+    # As the index sorts them, a tuple without nulls is one run.
+    ordered = sorted(range(len(rows)), key=lambda i: repr(rows[i]))
+    known = [i for i in ordered if None not in rows[i]]
+    assert len(tuple_runs(tuples.take(pa.array(known, pa.int64())))[0]) == len({repr(rows[i]) for i in known})

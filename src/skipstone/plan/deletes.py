@@ -24,6 +24,7 @@ import pyarrow.compute
 from skipstone.errors import FormatViolation
 from skipstone.metadata.manifests.manifest import FileContent
 from skipstone.metadata.reserved import DELETE_FILE_PATH
+from skipstone.metadata.schema import Schema
 from skipstone.plan.overlap import columns_may_meet
 
 pa: Any = pyarrow
@@ -37,11 +38,18 @@ PATH_UPPER = f"{DELETE_FILE_PATH.id}.upper"
 
 
 def match_deletes(
-    data: Any, deletes: Any, *, data_codes: Ints, delete_codes: Ints, unpartitioned_specs: Sequence[int]
+    data: Any,
+    deletes: Any,
+    *,
+    data_codes: Ints,
+    delete_codes: Ints,
+    unpartitioned_specs: Sequence[int],
+    schema: Schema,
 ) -> Any:
     """For each data file, the rows of `deletes` that apply to it, as a list<int32> array.
 
-    `data_codes` and `delete_codes` number partitions alike. Both tables may have metric columns, which only help.
+    `data_codes` and `delete_codes` number partitions alike. Both tables may have metric columns, which only help:
+    `schema` has the types of those.
     """
     if deletes.num_rows == 0 or data.num_rows == 0:
         return _as_lists(np.empty(0, np.int64), np.empty(0, np.int64), data.num_rows)
@@ -57,7 +65,9 @@ def match_deletes(
     has_vector = np.zeros(data.num_rows, bool)
     has_vector[by_vector[0]] = True
     by_position = tuple(side[~has_vector[by_position[0]]] for side in by_position)  # type: ignore[assignment]
-    by_equality = _match_equality(data, deletes, equality, seqs, data_codes, delete_codes, unpartitioned_specs)
+    equal = _match_equality(deletes, equality, seqs, data_codes, delete_codes, unpartitioned_specs)
+    meets = columns_may_meet(data, deletes, *equal, schema)
+    by_equality = equal[0][meets], equal[1][meets]
 
     found = [by_vector, by_position, by_equality]
     return _as_lists(np.concatenate([p[0] for p in found]), np.concatenate([p[1] for p in found]), data.num_rows)
@@ -175,7 +185,6 @@ def _key(codes: Ints, numbers: Ints) -> Any:
 
 
 def _match_equality(
-    data: Any,
     deletes: Any,
     equality: Ints,
     seqs: Pairs,
@@ -191,5 +200,4 @@ def _match_equality(
         _in_partition(seqs, *everywhere, equality[is_global], strictly=True),
     ]
     data_rows, delete_rows = (np.concatenate([pairs[side] for pairs in found]) for side in (0, 1))
-    meets = columns_may_meet(data, deletes, data_rows, delete_rows)
-    return data_rows[meets], delete_rows[meets]
+    return data_rows, delete_rows

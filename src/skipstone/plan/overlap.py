@@ -1,11 +1,12 @@
-"""Whether an equality delete file can hold a key of a data file, by the bounds of its delete columns.
+"""Whether an equality delete file can hold a key of a data file, by what is known about their delete columns.
 
 The keys of a delete file are equal to rows of a data file only if, in each delete column, the two can share a value:
-a null, a NaN, or an ordinary value within both bounds. Unknown facts keep the pair.
+a null, a NaN, or an ordinary value within both bounds. Unknown facts, and odd ones, keep the pair.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,43 +14,68 @@ import numpy.typing as npt
 import pyarrow
 import pyarrow.compute
 
+from skipstone.metadata.schema import Schema
+from skipstone.zones.arrow import Array, Bits, certain
+from skipstone.zones.bounds import Between
+from skipstone.zones.build.manifests import from_manifest_table
+from skipstone.zones.kinds import Kinds
+from skipstone.zones.zone_map import ColumnFacts, ZoneMap
+
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
 Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
-def columns_may_meet(data: Any, deletes: Any, data_rows: Ints, delete_rows: Ints) -> npt.NDArray[np.bool_]:
+def columns_may_meet(data: Any, deletes: Any, data_rows: Ints, delete_rows: Ints, schema: Schema) -> Mask:
     """For each pair: false only if one delete column proves that no row can be equal."""
     meets = np.ones(len(data_rows), bool)
     if len(data_rows) == 0:
         return meets
     ids = deletes.column("equality_ids").combine_chunks()
+    data_zones, delete_zones = (from_manifest_table(t, schema) for t in (data, deletes))
     for field_id in pc.unique(pc.list_flatten(ids)).to_pylist():
-        name = f"{field_id}.lower"
-        if name not in data.column_names or name not in deletes.column_names:
+        sides = _side(data_zones, field_id, schema), _side(delete_zones, field_id, schema)
+        if sides[0] is None or sides[1] is None:
             continue
         used = np.array([field_id in (row or ()) for row in ids.to_pylist()])[delete_rows]
-        apart = _apart(data, deletes, pa.array(data_rows), pa.array(delete_rows), field_id)
-        meets &= ~(used & apart)
+        meets &= ~(used & _apart(sides[0].take(data_rows), sides[1].take(delete_rows)))
     return meets
 
 
-def _apart(data: Any, deletes: Any, data_rows: Any, delete_rows: Any, field_id: int) -> npt.NDArray[np.bool_]:
-    def side(table: Any, rows: Any, kind: str) -> Any:
-        return table.column(f"{field_id}.{kind}").take(rows)
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What one column of some files holds: ordinary values between bounds, and the kinds it has none of."""
 
-    def absent(kind: str) -> Any:
-        """On one of the two sides there is certainly no such value."""
-        return pc.or_kleene(pc.equal(side(data, data_rows, kind), 0), pc.equal(side(deletes, delete_rows, kind), 0))
+    lower: Array
+    upper: Array
+    no_null: Bits
+    no_nan: Bits
 
-    low, high = side(data, data_rows, "lower"), side(data, data_rows, "upper")
-    key_low, key_high = side(deletes, delete_rows, "lower"), side(deletes, delete_rows, "upper")
-    if pa.types.is_nested(low.type):
-        return np.zeros(len(data_rows), bool)
-    ranges_apart = pc.or_kleene(pc.less(key_high, low), pc.greater(key_low, high))
-    apart = pc.and_kleene(ranges_apart, absent("null_count"))
-    if pa.types.is_floating(low.type):
-        apart = pc.and_kleene(apart, absent("nan_count"))
-    proven: npt.NDArray[np.bool_] = pc.fill_null(apart, False).to_numpy()
+    def take(self, rows: Ints) -> _Side:
+        chosen = pa.array(rows)
+        return _Side(*(part.take(chosen) for part in (self.lower, self.upper, self.no_null, self.no_nan)))
+
+
+def _side(zones: ZoneMap, field_id: int, schema: Schema) -> _Side | None:
+    facts = zones.columns.get(field_id)
+    if facts is None or not _has_order(facts):
+        return None
+    between = Between.of(facts)
+    kinds = Kinds(facts, zones, is_nested=schema.parents_by_id.get(field_id) is not None)
+    if between.lower is None or between.upper is None:
+        return None
+    return _Side(between.lower, between.upper, kinds.no_null, kinds.no_nan)
+
+
+def _has_order(facts: ColumnFacts) -> bool:
+    """Whether both bounds are there, and plain values."""
+    return facts.lower is not None and facts.upper is not None and not pa.types.is_nested(facts.lower.type)
+
+
+def _apart(data: _Side, keys: _Side) -> Mask:
+    apart = pc.or_(certain(pc.less(keys.upper, data.lower)), certain(pc.greater(keys.lower, data.upper)))
+    apart = pc.and_(apart, pc.or_(data.no_null, keys.no_null))
+    proven: Mask = pc.and_(apart, pc.or_(data.no_nan, keys.no_nan)).to_numpy(zero_copy_only=False)
     return proven
