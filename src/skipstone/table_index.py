@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import pyarrow
 
 from skipstone.hosts import spark_host
 from skipstone.index.cleaning import index_files
@@ -14,6 +17,7 @@ from skipstone.maintenance.indexing import IndexReport, Run, build_index
 from skipstone.metadata.manifests.manifest import ManifestContent
 from skipstone.metadata.tables.refs import MAIN
 from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.plan.loosened import LEVELS, Level, count_loosened, zones_with_deletes
 from skipstone.plan.snapshot_manifests import manifests_of
 from skipstone.storage.protocol import Storage
 
@@ -22,7 +26,8 @@ from skipstone.storage.protocol import Storage
 class IndexStatus:
     """What the index of a snapshot covers, and how well.
 
-    `delete_files` loosen it: bounds still enclose rows that such files delete. Compacting the data tightens them.
+    `delete_files` loosen it: bounds still enclose rows that such files delete. `loosened` tells how many zones of each
+    level they do so to, `TableIndex.zones` which ones. Compacting the data tightens them.
     `notes` tell of index files that cannot be used.
     """
 
@@ -34,6 +39,7 @@ class IndexStatus:
     sidecars: int
     zones: int
     delete_files: int
+    loosened: Mapping[Level, int]
     size_in_bytes: int
     notes: tuple[str, ...] = ()
 
@@ -76,6 +82,11 @@ class TableIndex:
         if snapshot is not None and directory is not None:
             rollups = rollups_of(snapshot, metadata, self.storage, directory, notes)
         found = {m.manifest_path: (r, p) for m in manifests for r in rollups if (p := r.find(m)) is not None}
+        delete_files = sum(
+            (m.added_files_count or 0) + (m.existing_files_count or 0)
+            for m in manifests
+            if m.content == ManifestContent.DELETES
+        )
         return IndexStatus(
             is_enabled=is_enabled(metadata),
             directory=directory,
@@ -84,14 +95,21 @@ class TableIndex:
             manifests_indexed=len(found),
             sidecars=sum(r.header.manifests[p].has_sidecar for r, p in found.values()),
             zones=sum(r.num_rows for r in rollups),
-            delete_files=sum(
-                (m.added_files_count or 0) + (m.existing_files_count or 0)
-                for m in manifests
-                if m.content == ManifestContent.DELETES
-            ),
+            delete_files=delete_files,
+            loosened=count_loosened(metadata, self.storage, snapshot) if delete_files else dict.fromkeys(LEVELS, 0),
             size_in_bytes=sum(info.size_in_bytes for info in index_files(metadata, self.storage)),
             notes=tuple(notes),
         )
+
+    def zones(
+        self, level: Level = "partitions", *, snapshot_id: int | None = None, ref: str | None = None
+    ) -> pyarrow.Table:
+        """The zones of a level, each with how many of its files delete files take rows from.
+
+        A zone that is loosened has bounds that hold, and that no row that is left need have.
+        """
+        found: pyarrow.Table = zones_with_deletes(self.metadata, self.storage, self._snapshot(snapshot_id, ref), level)
+        return found
 
     def drop(self) -> int:
         """Remove every index file, of all snapshots. Results stay the same."""

@@ -9,6 +9,7 @@ files together, as a roll-up of the index has them.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import partition_codes, read_live_entries, unified_type
 from skipstone.plan.explanation import Explanation, LevelExplanation, PartReport
 from skipstone.plan.levels import LevelReport
+from skipstone.plan.loosened import loosened_paths
 from skipstone.plan.reasons import CUT_WIDTH, facts_used, why_kept
 from skipstone.plan.remapped import remapped_ids
 from skipstone.plan.scan import ScanPlan
@@ -108,11 +110,23 @@ class _Levels:
         skip_manifests, of_manifests = self._manifests(manifests)
         kept = [m for m, none in zip(manifests, skip_manifests) if not none]
         ids = tuple(field_ids(self.plan.predicate))
-        columns = ("record_count", "file_format", "partition")
+        columns = ("file_path", "record_count", "file_format", "partition")
         files = read_live_entries(kept, metadata, storage, columns=columns, metrics=ids)
         skip_files, of_partitions = self._partitions(files)
         of_files = self._files(files.filter(pa.array(~skip_files)))
-        return {e.report.name: e for e in (of_manifests, of_partitions, of_files)}
+        loosened = self._loosened(files)
+        return {
+            e.report.name: replace(e, loosened=n)
+            for e, n in zip((of_manifests, of_partitions, of_files), loosened, strict=True)
+        }
+
+    def _loosened(self, files: Any) -> tuple[int, int, int]:
+        """How many manifests, partitions and files that are kept have bounds around deleted rows."""
+        paths = loosened_paths(self.plan)
+        found = files.filter(pc.is_in(files.column("file_path"), value_set=paths)).combine_chunks()
+        codes = partition_codes(found.column("spec_id"), found.column("partition"))
+        manifests = np.unique(found.column("manifest").to_numpy())
+        return len(manifests), len(np.unique(codes)), found.num_rows
 
     def _manifests(self, manifests: list[ManifestFile]) -> tuple[Mask, LevelExplanation]:
         spec_ids = np.array([m.partition_spec_id for m in manifests], np.int64)
@@ -156,21 +170,21 @@ class _Levels:
                 none[spec_ids == spec_id], every[spec_ids == spec_id] = _masks(proofs)
             return none, every
 
-        def judged(predicate: Predicate) -> tuple[Mask, Mask]:
-            none, every = by_values(predicate)
+        def judged(predicate: Predicate, told: tuple[Mask, Mask]) -> tuple[Mask, Mask]:
+            """With what the columns add to what the values told."""
             if columns is None:
-                return none, every
+                return told
             none_too, every_too = _masks(prove(predicate, columns, self.order))
-            return none | none_too, every | every_too
+            return told[0] | none_too, told[1] | every_too
 
         sources = {i: {s for f in spec.fields for s in f.source_ids} for i, (spec, _) in zones.items()}
-        found = [judged(part) for part in self.parts]
+        told = [by_values(part) for part in self.parts]
+        found = [judged(part, of_values) for part, of_values in zip(self.parts, told)]
         reports = []
-        for part, (none, every), alone in zip(self.parts, found, _alone([n for n, _ in found])):
+        for part, (skipped, _), (none, every), alone in zip(self.parts, told, found, _alone([n for n, _ in found])):
             helping = [i for i, ids in sources.items() if field_ids(part) & ids]
             helps = np.isin(spec_ids, helping)
             undecided = ~none & ~every
-            skipped, _ = by_values(part)
             facts = {fact: int(skipped.sum())}
             reasons = {OVERLAP_PARTITIONS: int((undecided & helps).sum())}
             if columns is None:
@@ -179,7 +193,7 @@ class _Levels:
                 facts |= facts_used(part, columns, none & ~skipped, self.order)
                 reasons |= self._why_kept(part, columns, undecided & ~helps)
             reports.append(_report(part, none, every, alone, facts, reasons))
-        none, every = judged(self.plan.predicate)
+        none, every = judged(self.plan.predicate, by_values(self.plan.predicate))
         return none, _level(name, none, every, reports)
 
     def _files(self, files: Any) -> LevelExplanation:

@@ -3,7 +3,7 @@
 The JSON form is stable: keys are only added, never renamed or given another meaning.
 
     {"filter", "snapshot-id", "files", "rows", "bytes", "delete-files",
-     "levels": [{"name", "zones-in", "skipped", "proven", "kept",
+     "levels": [{"name", "zones-in", "skipped", "proven", "kept", "loosened",
                  "parts": [{"predicate", "columns", "skipped", "skipped-alone", "proven",
                             "facts": {fact: zones}, "reasons": {reason: zones}}]}],
      "notes": [text]}
@@ -49,10 +49,14 @@ class PartReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelExplanation:
-    """A level of the plan with what each part of the filter did there; levels beyond filters have no parts."""
+    """A level of the plan with what each part of the filter did there; levels beyond filters have no parts.
+
+    `loosened` zones are kept ones whose bounds enclose rows that delete files take away.
+    """
 
     report: LevelReport
     parts: tuple[PartReport, ...] = ()
+    loosened: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -61,6 +65,7 @@ class LevelExplanation:
             "skipped": self.report.skipped,
             "proven": self.report.proven,
             "kept": self.report.kept,
+            "loosened": self.loosened,
             "parts": [part.to_json() for part in self.parts],
         }
 
@@ -98,7 +103,9 @@ class Explanation:
         lines = [f"filter: {self.filter}"]
         for level in self.levels:
             r = level.report
-            lines.append(f"{r.name}: {r.zones_in:,} in, {r.skipped:,} skipped, {r.proven:,} proven, {r.kept:,} kept")
+            loosened = f", {level.loosened:,} of them loosened by deletes" if level.loosened else ""
+            numbers = f"{r.zones_in:,} in, {r.skipped:,} skipped, {r.proven:,} proven, {r.kept:,} kept"
+            lines.append(f"{r.name}: {numbers}{loosened}")
             for part in level.parts:
                 lines.append(f"  {part.predicate}: skips {part.skipped:,} ({part.skipped_alone:,} alone)")
                 lines += [f"    by {fact}: {zones:,}" for fact, zones in part.facts.items()]

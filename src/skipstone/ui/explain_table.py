@@ -34,7 +34,8 @@ def _add_level(grid: Table, level: LevelExplanation) -> None:
     r = level.report
     share = f" ({r.kept / r.zones_in:.1%})" if r.zones_in else ""
     numbers = (f"{r.zones_in:,}", f"{r.skipped:,}", f"{r.proven:,}", f"{r.kept:,}{share}")
-    grid.add_row(Text(r.name, style="bold"), *numbers, "", "")
+    loosened = f"{level.loosened:,} loosened by deletes" if level.loosened else ""
+    grid.add_row(Text(r.name, style="bold"), *numbers, "", loosened)
     for part in level.parts:
         grid.add_row(
             Text(f"  {part.predicate}"),

@@ -93,7 +93,7 @@ def test_json_has_the_documented_keys(table: Any) -> None:
     found = json.loads(table.scan("p = 'x' AND n >= 30").explanation().to_json_text())
     assert sorted(found) == ["bytes", "delete-files", "files", "filter", "levels", "notes", "rows", "snapshot-id"]
     level = found["levels"][-1]
-    assert sorted(level) == ["kept", "name", "parts", "proven", "skipped", "zones-in"]
+    assert sorted(level) == ["kept", "loosened", "name", "parts", "proven", "skipped", "zones-in"]
     assert sorted(level["parts"][0]) == [
         "columns", "facts", "predicate", "proven", "reasons", "skipped", "skipped-alone"
     ]  # fmt: skip
