@@ -63,6 +63,10 @@ STEPS = st.one_of(
     st.tuples(st.just("rewrite manifests"), st.none()),
     st.tuples(st.just("promote"), st.none()),
     st.tuples(st.just("add column"), st.none()),
+    st.tuples(st.just("drop and add again"), st.sampled_from([("n", "int"), ("x", "double"), ("state", "string")])),
+    st.tuples(st.just("rename partition field"), st.none()),
+    st.tuples(st.just("concurrent append"), st.tuples(ROWS, ROWS)),
+    st.tuples(st.just("swap"), st.tuples(st.integers(0, 1000), st.integers(0, 1000))),
     st.tuples(st.just("merge manifests"), st.none()),
     st.tuples(st.just("compact"), st.none()),
     st.tuples(st.just("index columns"), st.sampled_from(["id", "state,x", "n"])),
@@ -91,7 +95,7 @@ class Table:
     """A table under test, with what was done to its schema and specs."""
 
     def __init__(self, home: Path, format_version: int) -> None:
-        lake = Lake(FilesystemCatalog(warehouse=str(home), storage=LocalStorage(is_durable=False)))
+        self.lake = lake = Lake(FilesystemCatalog(warehouse=str(home), storage=LocalStorage(is_durable=False)))
         types = [("id", "long"), ("state", "string"), ("x", "double"), ("n", "int")]
         self.table: Any = lake.create_table(
             "db.t", types, partition_by=["state"], format_version=format_version, properties=SIDECARS_ALWAYS
@@ -150,6 +154,17 @@ class Table:
                 table.expire_snapshots(older_than=datetime.now(UTC) + timedelta(days=1), retain_last=1)
             case "build":
                 table.index.build(rebuild=detail)
+            case "drop and add again":
+                self._drop_and_add(*detail)
+            case "rename partition field" if table.format_version > 1 and self.partitions:
+                self._rename_partition_field()
+            case "concurrent append":
+                other = self.lake.load_table("db.t")
+                table.append(detail[0])
+                other.append(detail[1])
+                table.refresh()
+            case "swap":
+                self._swap(*detail)
             case "lose" | "damage":
                 self._spoil(name, detail)
 
@@ -170,6 +185,30 @@ class Table:
                 return
             update.add_term(term)
         self.partitions[term] = next(f.name for f in self.table.spec.fields if f.field_id not in before)
+
+    def _drop_and_add(self, name: str, type_: str) -> None:
+        """A column of the old name and type, and of another id: what was written before is not in it."""
+        sources = {i for f in (*self.table.spec.fields, *self.table.sort_order.fields) for i in f.source_ids}
+        if self.table.schema.field(name).id in sources:
+            return  # a spec or an order still needs it
+        with self.table.update_schema() as update:
+            update.delete_column(name)
+        with self.table.update_schema() as update:
+            update.add_column(name, type_)
+
+    def _rename_partition_field(self) -> None:
+        term, old = sorted(self.partitions.items())[0]
+        with self.table.update_spec() as update:
+            update.rename_field(old, f"{old}_renamed")
+        self.partitions[term] = f"{old}_renamed"
+
+    def _swap(self, one: int, other: int) -> None:
+        files = index_files_of(self.table)
+        if files:
+            first, second = files[one % len(files)], files[other % len(files)]
+            held = first.read_bytes()
+            first.write_bytes(second.read_bytes())
+            second.write_bytes(held)
 
     def _delete_by_value(self, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
         table = self.table

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skipstone.metadata.manifests.manifest import FileContent
-from skipstone.metadata.schema import Schema
 from skipstone.plan.deletes import match_deletes
 from skipstone.plan.entries import partition_codes, tuple_runs
 
@@ -104,7 +103,7 @@ def test_matching_equals_the_scope_rules(data: list[dict[str, Any]], deletes: li
         data_codes=codes[: len(data)],
         delete_codes=codes[len(data) :],
         unpartitioned_specs=[UNPARTITIONED],
-        schema=Schema(fields=()),
+        schemas=(),
     )
     for row, file in enumerate(data):
         vectors = [d for d in deletes if d["content_offset"] is not None]

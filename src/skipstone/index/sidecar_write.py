@@ -1,6 +1,7 @@
 """Sidecars written: the live entries of one manifest as Parquet, one row group a block, one column a fact.
 
-A column with one value in every row is told in the header instead. Row-group statistics are left out: the zones are in
+A column with one value in every row is told in the header instead; partition values are stored all the same, so that
+manifests of one partition and of several are read together. Row-group statistics are left out: the zones are in
 the roll-up. The footer ends with a header, then where each column chunk lies and its checksum, each behind a mark: a
 reader finds them without parsing the rest. They are sealed, so it trusts exactly the bytes it uses.
 """
@@ -67,7 +68,7 @@ def write_sidecar(entries: LiveEntries, blocks: Blocks, identity: Identity) -> b
     order = pa.array(blocks.order)
     stored, constants = {}, {}
     for name, column in _columns(entries).items():
-        if (same := _only_value(column)) is not None:
+        if (same := _only_value(column)) is not None and (same[0] is None or not name.startswith("partition.")):
             constants[name] = same[0]
         else:
             stored[name] = column.take(order)

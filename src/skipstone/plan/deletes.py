@@ -44,12 +44,12 @@ def match_deletes(
     data_codes: Ints,
     delete_codes: Ints,
     unpartitioned_specs: Sequence[int],
-    schema: Schema,
+    schemas: Sequence[Schema],
 ) -> Any:
     """For each data file, the rows of `deletes` that apply to it, as a list<int32> array.
 
     `data_codes` and `delete_codes` number partitions alike. Both tables may have metric columns, which only help:
-    `schema` has the types of those.
+    `schemas` have the types of those, the first that has a column.
     """
     if deletes.num_rows == 0 or data.num_rows == 0:
         return _as_lists(np.empty(0, np.int64), np.empty(0, np.int64), data.num_rows)
@@ -66,7 +66,7 @@ def match_deletes(
     has_vector[by_vector[0]] = True
     by_position = tuple(side[~has_vector[by_position[0]]] for side in by_position)  # type: ignore[assignment]
     equal = _match_equality(deletes, equality, seqs, data_codes, delete_codes, unpartitioned_specs)
-    meets = columns_may_meet(data, deletes, *equal, schema)
+    meets = columns_may_meet(data, deletes, *equal, schemas)
     by_equality = equal[0][meets], equal[1][meets]
 
     found = [by_vector, by_position, by_equality]

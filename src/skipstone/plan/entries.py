@@ -21,6 +21,7 @@ from skipstone.metadata.manifests.manifest import EntryStatus, ManifestFile
 from skipstone.metadata.manifests.manifest_read import read_manifest
 from skipstone.metadata.manifests.manifest_rows import partition_arrow_type
 from skipstone.metadata.reserved import DELETE_FILE_PATH
+from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import StructType
 from skipstone.plan.snapshot_manifests import manifest_bytes, partition_type_of, spec_of
@@ -68,6 +69,7 @@ def read_live_entries(
     """
     unified = unified_type(metadata)
     known = known_metrics(metadata, metrics)
+    schemas = schemas_of(metadata)
 
     def read(place: int) -> Any:
         manifest = manifests[place]
@@ -75,7 +77,8 @@ def read_live_entries(
         table: Any = read_manifest(
             manifest_bytes(manifest, storage),
             source=manifest.manifest_path,
-            schema=schema_for(metadata, known),
+            schema=schemas[0],
+            older=schemas[1:],
             spec=spec,
             columns=("status", *columns),
             metrics=known,
@@ -104,12 +107,9 @@ def known_metrics(metadata: TableMetadata, field_ids: Collection[int]) -> list[i
     return [m for m in dict.fromkeys(field_ids) if m in ever]
 
 
-def schema_for(metadata: TableMetadata, field_ids: Sequence[int]) -> Any:
-    """The current schema; a dropped column, as equality deletes may need, is typed by the newest that has it."""
-    for schema in (metadata.current_schema, *reversed(metadata.schemas)):
-        if all(schema.find(i) is not None for i in field_ids if i != DELETE_FILE_PATH.id):
-            return schema
-    return metadata.current_schema
+def schemas_of(metadata: TableMetadata) -> tuple[Schema, ...]:
+    """The current schema first: a dropped column, as equality deletes may need, is typed by the newest that has it."""
+    return metadata.current_schema, *reversed(metadata.schemas)
 
 
 def unified_type(metadata: TableMetadata) -> StructType:

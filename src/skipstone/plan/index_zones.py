@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +59,7 @@ class IndexLevels:
     files: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Judged:
     """`blocks` has, for each manifest, what is left of it; None where the roll-ups know nothing about it.
 
@@ -74,7 +75,7 @@ class Judged:
         """Whether to look for one: there is, or nobody knows."""
         return self.zones.sidecars[place] is not False
 
-    @property
+    @cached_property
     def left(self) -> list[int]:
         """The places of manifests that can hold a match."""
         return [

@@ -6,8 +6,9 @@ a null, a NaN, or an ordinary value within both bounds. Unknown facts, and odd o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,24 +20,28 @@ from skipstone.zones.arrow import Array, Bits, certain
 from skipstone.zones.bounds import Between
 from skipstone.zones.build.manifests import from_manifest_table
 from skipstone.zones.kinds import Kinds
-from skipstone.zones.zone_map import ColumnFacts, ZoneMap
+from skipstone.zones.zone_map import ColumnFacts
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
+_OF_FILES: Final = ("record_count", "file_format")
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-def columns_may_meet(data: Any, deletes: Any, data_rows: Ints, delete_rows: Ints, schema: Schema) -> Mask:
-    """For each pair: false only if one delete column proves that no row can be equal."""
+def columns_may_meet(data: Any, deletes: Any, data_rows: Ints, delete_rows: Ints, schemas: Sequence[Schema]) -> Mask:
+    """For each pair: false only if one delete column proves that no row can be equal.
+
+    A column is typed by the first schema that has it.
+    """
     meets = np.ones(len(data_rows), bool)
     if len(data_rows) == 0:
         return meets
     ids = deletes.column("equality_ids").combine_chunks()
-    data_zones, delete_zones = (from_manifest_table(t, schema) for t in (data, deletes))
     for field_id in pc.unique(pc.list_flatten(ids)).to_pylist():
-        sides = _side(data_zones, field_id, schema), _side(delete_zones, field_id, schema)
+        schema = next((s for s in schemas if s.find(field_id) is not None), None)
+        sides = [None if schema is None else _side(table, field_id, schema) for table in (data, deletes)]
         if sides[0] is None or sides[1] is None:
             continue
         used = np.array([field_id in (row or ()) for row in ids.to_pylist()])[delete_rows]
@@ -58,7 +63,9 @@ class _Side:
         return _Side(*(part.take(chosen) for part in (self.lower, self.upper, self.no_null, self.no_nan)))
 
 
-def _side(zones: ZoneMap, field_id: int, schema: Schema) -> _Side | None:
+def _side(files: Any, field_id: int, schema: Schema) -> _Side | None:
+    names = [n for n in files.column_names if n in _OF_FILES or n.startswith(f"{field_id}.")]
+    zones = from_manifest_table(files.select(names), schema)
     facts = zones.columns.get(field_id)
     if facts is None or not _has_order(facts):
         return None

@@ -29,7 +29,7 @@ from skipstone.plan.entries import (
     FILE_COLUMNS,
     empty_entries,
     partition_codes,
-    schema_for,
+    schemas_of,
     unified_type,
 )
 from skipstone.plan.file_verdicts import BY_ALL, BY_PARTITION, judge_files, metrics_of
@@ -346,7 +346,7 @@ def _with_deletes(files: Any, deletes: Any, metadata: TableMetadata) -> tuple[An
         data_codes=codes[: files.num_rows],
         delete_codes=codes[files.num_rows :],
         unpartitioned_specs=unpartitioned,
-        schema=schema_for(metadata, pc.unique(pc.list_flatten(deletes.column("equality_ids"))).to_pylist()),
+        schemas=schemas_of(metadata),
     )
     used = np.unique(lists.flatten().to_numpy(zero_copy_only=False).astype(np.int64))
     renumbered = np.searchsorted(used, lists.flatten().to_numpy(zero_copy_only=False))

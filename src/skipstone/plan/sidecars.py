@@ -20,9 +20,8 @@ from skipstone.index.sidecar_entries import Source, Wish
 from skipstone.index.sidecar_group import SidecarGroup, groups_of
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.manifests.manifest_metrics import metric_type
-from skipstone.metadata.reserved import DELETE_FILE_PATH
 from skipstone.metadata.tables.table_metadata import TableMetadata
-from skipstone.plan.entries import in_parallel, known_metrics, schema_for, tuple_runs, unified_type, unify_partition
+from skipstone.plan.entries import in_parallel, known_metrics, schemas_of, tuple_runs, unified_type, unify_partition
 from skipstone.plan.file_verdicts import Verdicts, joined, metrics_of, verdict_columns
 from skipstone.plan.index_zones import Blocks
 from skipstone.plan.question import Question
@@ -58,8 +57,8 @@ def read_sidecars(
     for spec_id in dict.fromkeys(m.partition_spec_id for _, m, _ in turns):
         of_spec = [turn for turn in turns if turn[1].partition_spec_id == spec_id]
         wish = _wish(of_spec[0][1], question.metadata, question.columns, question.metrics)
-        sources = [] if wish is None else _opened(of_spec, wish, question, directory, notes)
-        for table, places in _read(sources, wish, question, directory, notes) if wish is not None else ():
+        sources = _opened(of_spec, wish, question, directory, notes)
+        for table, places in _read(sources, wish, question, directory, notes):
             done |= places
             if table is not None and table.num_rows:
                 tables.append(_placed(table, of_spec[0][1], question))
@@ -80,8 +79,8 @@ def all_entries(
     """
     directory = index_directory(metadata) if is_enabled(metadata) and manifest.deleted_files_count == 0 else None
     sidecar = None if directory is None else find_sidecar(storage, directory, manifest, [])
-    wish = None if sidecar is None else _wish(manifest, metadata, columns, metrics)
-    if sidecar is None or wish is None or not wish.is_covered_by(sidecar):
+    wish = _wish(manifest, metadata, columns, metrics)
+    if sidecar is None or not wish.is_covered_by(sidecar):
         return None
     source = Source(place=0, manifest=manifest, sidecar=sidecar, blocks=range(len(sidecar.header.block_files)))
     try:
@@ -90,16 +89,11 @@ def all_entries(
         return None
 
 
-def _wish(
-    manifest: ManifestFile, metadata: TableMetadata, columns: Collection[str], metrics: Collection[int]
-) -> Wish | None:
-    known = known_metrics(metadata, metrics)
-    typed = schema_for(metadata, known)
-    if any(typed.find(i) is None for i in known if i != DELETE_FILE_PATH.id):
-        return None  # no one schema types them all; each manifest's own does
+def _wish(manifest: ManifestFile, metadata: TableMetadata, columns: Collection[str], metrics: Collection[int]) -> Wish:
+    schemas = schemas_of(metadata)
     return Wish(
         columns=columns,
-        metrics={i: metric_type(i, (typed,), manifest.manifest_path) for i in known},
+        metrics={i: metric_type(i, schemas, manifest.manifest_path) for i in known_metrics(metadata, metrics)},
         partition_type=partition_type_of(spec_of(manifest, metadata), metadata),
     )
 

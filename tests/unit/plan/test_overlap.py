@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.support.indexed import assert_same_plan, make_table, rows
 
+from skipstone.commit import RowDelta
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import DoubleType, Field, LongType, StructType
 from skipstone.plan.overlap import columns_may_meet
+from skipstone.write import write_equality_deletes
 
 SCHEMA = Schema(
     fields=(
@@ -46,7 +50,7 @@ def side(field_id: int, facts: dict[str, Any], **more: Any) -> pa.Table:
 def may_meet(field_id: int, data: dict[str, Any], keys: dict[str, Any]) -> bool:
     deletes = side(field_id, keys, equality_ids=pa.array([[field_id]], pa.list_(pa.int32())))
     zero = np.zeros(1, np.int64)
-    return bool(columns_may_meet(side(field_id, data), deletes, zero, zero, SCHEMA)[0])
+    return bool(columns_may_meet(side(field_id, data), deletes, zero, zero, [SCHEMA])[0])
 
 
 FAR = {"lower": 7, "upper": 9}
@@ -99,3 +103,33 @@ def test_a_null_parent_may_hide_a_null_from_its_counts() -> None:
     assert may_meet(3, {"values": 6}, {**FAR, "nulls": 1})
     assert may_meet(3, {"values": None}, {**FAR, "nulls": 1})
     assert not may_meet(3, {}, {**FAR, "nulls": 1})
+
+
+def delete_by(table: Any, keys: Any) -> None:
+    ids = [table.schema.field(name).id for name in keys.column_names if name != "state"]
+    files = write_equality_deletes(keys, metadata=table.metadata, storage=table.storage, equality_ids=ids)
+    table.apply(RowDelta(files=files))
+
+
+@pytest.mark.parametrize("is_promoted", [False, True])
+def test_columns_of_deletes_that_no_one_schema_has_are_typed_by_the_newest_that_has_them(
+    tmp_path: Path, is_promoted: bool
+) -> None:
+    """A delete column is dropped, perhaps promoted before, and the filter asks for a column that came after it."""
+    table = make_table(tmp_path)
+    table.append(rows(0))
+    delete_by(table, pa.table({"n": pa.array([3], pa.int32()), "state": ["a"]}))
+    if is_promoted:
+        with table.update_schema() as update:
+            update.update_column("n", type="long")
+        table.append(rows(6))
+    with table.update_schema() as update:
+        update.delete_column("n")
+    with table.update_schema() as update:
+        update.add_column("n", "long")
+    table.append(pa.table({"id": [20], "state": ["a"], "x": [1.0], "n": pa.array([3], pa.int64())}))
+    delete_by(table, pa.table({"n": pa.array([5], pa.int64()), "state": ["a"]}))
+    assert_same_plan(table, "n = 3")
+    assert table.scan("n = 3").to_arrow().column("id").to_pylist() == [20]
+    assert 3 not in table.scan("n IS NULL").to_arrow().column("id").to_pylist()
+    assert table.scan("n IS NULL").count() == (11 if is_promoted else 5)

@@ -8,7 +8,7 @@ Spec: "Manifests", "Manifest Entry Fields", "Data File Fields", "Appendix E: For
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -56,6 +56,7 @@ def read_manifest(
     *,
     source: str,
     schema: Schema | None = None,
+    older: Sequence[Schema] = (),
     spec: PartitionSpec | None = None,
     columns: Collection[str] | None = None,
     metrics: Collection[int] | None = None,
@@ -68,8 +69,9 @@ def read_manifest(
 
     `columns` names the flat columns (all by default), `metrics` the field ids whose metrics become columns such as
     "4.lower", `maps` asks for the raw metric maps. `schema` and `spec` type the bounds and the partition; without them
-    those in the manifest's own header do. `inherit_from` is the manifest list's description, which fills in what
-    entries inherit.
+    those in the manifest's own header do. Columns that `schema` has no more are typed by the first of the `older` ones
+    that has them: manifests may differ in how they type one. `inherit_from` is the manifest list's description, which
+    fills in what entries inherit.
     """
     container = parse_manifest_container(data, source=source)
     format_version_of(container)
@@ -78,7 +80,7 @@ def read_manifest(
     ids = tuple(sorted(set(metrics or ())))
     kinds = check_kinds(metric_kinds) if ids else ()
     header_schema = schema_of(container) if (ids or "partition" in wanted) else None
-    types = {i: metric_type(i, (schema, header_schema), source) for i in ids}
+    types = {i: metric_type(i, (schema, *older, header_schema), source) for i in ids}
     keyed = [METRIC_KINDS[k] for k in kinds if METRIC_KINDS[k] not in decoded]
     entries = decode_entries(container, decoded, keyed, ids)
     arrays: dict[str, Any] = {
