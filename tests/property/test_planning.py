@@ -154,7 +154,7 @@ def test_partition_codes_tell_tuples_apart_by_their_bits(rows: list[tuple[int, s
 )
 def test_runs_hold_nothing_but_equal_tuples(rows: list[tuple[str | None, float | None, bytes | None]]) -> None:
     identifiers = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([r[2] for r in rows], pa.binary(16)))
-    tuples = pa.StructArray.from_arrays(
+    tuples: Any = pa.StructArray.from_arrays(
         [
             pa.array([r[0] for r in rows], pa.string()),
             pa.array([r[1] for r in rows], pa.float64()),
