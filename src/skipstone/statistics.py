@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from skipstone.analysis.analyze import AnalysisPlan, FinishedAnalysis, analysed_ids, finish_analysis, plan_analysis
+from skipstone.analysis.analyze import AnalysisPlan, analysed_ids, plan_analysis
 from skipstone.analysis.audit import AuditReport, finish_audit, plan_audit
 from skipstone.analysis.audit_deletes import audit_deletes
 from skipstone.analysis.audit_manifests import audit_manifest_list, audit_totals
@@ -19,6 +19,7 @@ from skipstone.analysis.audit_own import audit_analysis, audit_index
 from skipstone.analysis.audit_statistics import audit_partition_statistics, audit_sketches
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.estimate import Estimate, estimate
+from skipstone.analysis.finish import FinishedAnalysis, finish_analysis
 from skipstone.analysis.gather import GatherStatistics
 from skipstone.analysis.partition_files import find_partition_statistics, store_partition_statistics
 from skipstone.analysis.publish import WritePartitionStatistics, partition_statistics_of

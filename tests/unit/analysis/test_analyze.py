@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import skipstone
-from skipstone.analysis.analyze import analysed_ids, finish_analysis, plan_analysis
+from skipstone.analysis.analyze import analysed_ids, plan_analysis
 from skipstone.analysis.collect import ColumnCollector, Wishes, is_ascii
+from skipstone.analysis.finish import finish_analysis
 from skipstone.analysis.freshness import rows_added, rows_removed
 from skipstone.analysis.sketches import load_sketches, store_sketches
 from skipstone.commit import UpdateStatistics
