@@ -141,8 +141,9 @@ class StatisticsVerbs:
         Reads only files that were not analysed yet, unless `full` is true. `partitions` is a filter on partition
         columns, or a mapping of columns to values, in which None stands for any value, or a function of a spec id and
         partition values by name, which gives a name to each partition that is meant. Without `sketches` only counts,
-        bounds and lengths are collected, and what a Parquet footer proves of them is not read. `bit_vectors` collects
-        what Hive counts distinct values with as well. With a Spark session, its tasks read the files.
+        bounds and lengths are collected, and what manifests or a Parquet footer prove of them is not read; with `full`
+        manifests are not believed. `bit_vectors` collects what Hive counts distinct values with as well. With a Spark
+        session, its tasks read the files.
         """
         self._changeable()
         snapshot, schema = self._snapshot(snapshot_id), self.metadata.current_schema

@@ -20,6 +20,7 @@ import pyarrow.compute
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.file_analysis import FileAnalysis, analysed_leaves, files_key
 from skipstone.analysis.known import Known
+from skipstone.analysis.manifest_facts import may_be_told, told_files
 from skipstone.analysis.partition_groups import PartitionNaming, rows_by_name
 from skipstone.analysis.store import AnalysisRecord, AnalysisStore
 from skipstone.errors import InvalidInput
@@ -39,7 +40,8 @@ pc: Any = pyarrow.compute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisPlan:
-    """What is to be done. `rows` are the files of `plan` that must be read; `known` is about the others.
+    """What is to be done. `rows` are the files of `plan` that must be read; manifests have `told` all that is wanted of
+    some more, and `known` is about the others.
 
     Where the others are just those that the previous analysis was about, `carried` is what it said about all of them
     together, and nothing more is looked at.
@@ -51,6 +53,7 @@ class AnalysisPlan:
     plan: ScanPlan
     field_ids: tuple[int, ...]
     rows: tuple[int, ...]
+    told: tuple[FileSummary, ...]
     known: Known
     carried: tuple[ColumnSummary, ...] | None
     previous: AnalysisRecord | None
@@ -96,14 +99,16 @@ def plan_analysis(
     full: bool = False,
     wishes: Wishes | None = None,
 ) -> AnalysisPlan:
-    """Decide what to read. `partitions` must choose whole partitions; `full` reads every file again.
+    """Decide what to read. `partitions` must choose whole partitions; `full` reads every file again, and believes
+    no manifest.
 
     With `name_of` only partitions that it gives a name are analysed.
     """
     store = AnalysisStore(metadata, storage)
     is_whole_table = partitions == TRUE and name_of is None
     schema, wanted = metadata.current_schema, wishes or Wishes()
-    plan = plan_scan(metadata, storage, snapshot=snapshot, schema=schema, predicate=partitions)
+    facts_of = tuple(field_ids) if not full and _may_be_told(schema, field_ids, wanted) else ()
+    plan = plan_scan(metadata, storage, snapshot=snapshot, schema=schema, predicate=partitions, facts_of=facts_of)
     verdicts = plan.files.column("verdict").to_numpy()
     if partitions != TRUE and (verdicts != Verdict.EVERY_ROW_MATCHES).any():
         raise InvalidInput(
@@ -123,19 +128,26 @@ def plan_analysis(
     else:
         known = store.known(previous)
         rows = list(range(len(plan))) if full else _unknown_rows(plan, known, field_ids, wanted)
+    told = told_files(plan, rows, field_ids) if facts_of else {}
     return AnalysisPlan(
         metadata=metadata,
         storage=storage,
         snapshot=snapshot,
         plan=plan,
         field_ids=tuple(field_ids),
-        rows=tuple(rows),
+        rows=tuple(row for row in rows if row not in told),
+        told=tuple(told.values()),
         known=known,
         carried=None if carried is None else tuple(carried),
         previous=previous,
         is_whole_table=is_whole_table,
         wishes=wanted,
     )
+
+
+def _may_be_told(schema: Schema, field_ids: Sequence[int], wishes: Wishes) -> bool:
+    """Whether no more is wanted than what manifests can prove."""
+    return may_be_told(schema, field_ids) and not any(wishes.held(schema.fields_by_id[i].type) for i in field_ids)  # type: ignore[arg-type]
 
 
 def _covers(field_ids: Sequence[int], previous: AnalysisRecord | None, schema: Schema) -> bool:

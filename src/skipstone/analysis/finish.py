@@ -45,9 +45,10 @@ def finish_analysis(work: AnalysisPlan, summaries: Sequence[FileSummary], *, now
     plan = work.plan if work.is_whole_table else _whole_plan(work)
     everything = sorted({*work.field_ids, *(work.previous.field_ids if work.previous else ())})
     store = AnalysisStore(work.metadata, work.storage)
+    found = [*work.told, *summaries]
     with Hands(os.cpu_count() or 1) as hands:
-        new = hands.begin(lambda: store.keep(summaries))
-        merged = _merged(work, summaries, everything, plan, hands)
+        new = hands.begin(lambda: store.keep(found))
+        merged = _merged(work, found, everything, plan, hands)
         file = hands.begin(lambda: _sketches(work, merged))
         record = _record(work, merged, everything, plan, now_ms)
         paths = plan.files.column("file_path").to_pylist()
