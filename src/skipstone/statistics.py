@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from skipstone.analysis.analyze import AnalysisPlan, FinishedAnalysis, analysed_ids, finish_analysis, plan_analysis
+from skipstone.analysis.analyze import AnalysisPlan, analysed_ids, plan_analysis
 from skipstone.analysis.audit import AuditReport, finish_audit, plan_audit
 from skipstone.analysis.audit_deletes import audit_deletes
 from skipstone.analysis.audit_manifests import audit_manifest_list, audit_totals
@@ -19,6 +19,7 @@ from skipstone.analysis.audit_own import audit_analysis, audit_index
 from skipstone.analysis.audit_statistics import audit_partition_statistics, audit_sketches
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.estimate import Estimate, estimate
+from skipstone.analysis.finish import FinishedAnalysis, finish_analysis
 from skipstone.analysis.gather import GatherStatistics
 from skipstone.analysis.partition_files import find_partition_statistics, store_partition_statistics
 from skipstone.analysis.publish import WritePartitionStatistics, partition_statistics_of
@@ -140,8 +141,9 @@ class StatisticsVerbs:
         Reads only files that were not analysed yet, unless `full` is true. `partitions` is a filter on partition
         columns, or a mapping of columns to values, in which None stands for any value, or a function of a spec id and
         partition values by name, which gives a name to each partition that is meant. Without `sketches` only counts,
-        bounds and lengths are collected, and what a Parquet footer proves of them is not read. `bit_vectors` collects
-        what Hive counts distinct values with as well. With a Spark session, its tasks read the files.
+        bounds and lengths are collected, and what manifests or a Parquet footer prove of them is not read; with `full`
+        manifests are not believed. `bit_vectors` collects what Hive counts distinct values with as well. With a Spark
+        session, its tasks read the files.
         """
         self._changeable()
         snapshot, schema = self._snapshot(snapshot_id), self.metadata.current_schema

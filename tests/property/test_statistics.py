@@ -107,6 +107,33 @@ def test_partition_statistics_are_a_brute_force_count_and_built_upon_alike(
             assert {_key(s, p) for s, p in _live(table, text)} <= chosen
 
 
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(rows, min_size=1, max_size=3),
+    st.sampled_from(["parquet", "orc", "avro"]),
+    st.sampled_from([None, "id > 10", "x is null"]),
+    st.sets(st.sampled_from(["id", "q", "x", "f", "n", "d", "ts", "b"]), min_size=1),
+)
+def test_what_manifests_prove_is_what_the_rows_say(
+    batches: list[Any], file_format: str, deleted: str | None, columns: set[str]
+) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        catalog = skipstone.catalog(f"sqlite:///{place}/c.db", warehouse=place)
+        properties = {"write.delete.mode": "merge-on-read", "write.format.default": file_format}
+        table = catalog.create_table("db.t", SCHEMA, partition_by=["q"], format_version=3, properties=properties)
+        for batch in batches:
+            # ORC cannot hold fractions of a second before 1970.
+            kept = [{k: v for k, v in r.items() if k != "ts" or file_format != "orc"} for r in batch]
+            table.append(pa.Table.from_pylist(kept, SCHEMA))
+        if deleted is not None:
+            table.delete(deleted)
+        table.analyze(sorted(columns), sketches=False)
+        told = table.statistics()
+        table.analyze(sorted(columns), sketches=False, full=True)
+        read = table.statistics()
+        assert repr(told.columns) == repr(read.columns)
+
+
 def _filtered(table: Any, statistics: Any, text: str) -> list[dict[str, Any]]:
     predicate = bind(as_predicate(text), table.schema, table="t", float_order=FloatOrder.IEEE)
     found = statistics.filter(predicate, table.metadata, table.schema, FloatOrder.IEEE)

@@ -18,20 +18,19 @@ import pyarrow
 import pyarrow.compute
 
 from skipstone.analysis.collect import Wishes
-from skipstone.analysis.file_analysis import FileAnalysis, analysed_leaves, deletes_keys, files_key
-from skipstone.analysis.known import Known, KnownColumn
+from skipstone.analysis.file_analysis import FileAnalysis, analysed_leaves, files_key
+from skipstone.analysis.known import Known
+from skipstone.analysis.manifest_facts import may_be_told, told_files
 from skipstone.analysis.partition_groups import PartitionNaming, rows_by_name
-from skipstone.analysis.sketches import store_sketches
 from skipstone.analysis.store import AnalysisRecord, AnalysisStore
 from skipstone.errors import InvalidInput
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.snapshots import Snapshot
-from skipstone.metadata.tables.statistics_files import StatisticsFile
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import in_parallel
 from skipstone.plan.scan import ScanPlan, plan_scan
 from skipstone.predicate.nodes import TRUE, Predicate
-from skipstone.stats.summary import ColumnSummary, FileSummary, merge_summaries
+from skipstone.stats.summary import ColumnSummary, FileSummary
 from skipstone.storage.protocol import Storage
 from skipstone.zones.verdict import Verdict
 
@@ -41,7 +40,8 @@ pc: Any = pyarrow.compute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisPlan:
-    """What is to be done. `rows` are the files of `plan` that must be read; `known` is about the others.
+    """What is to be done. `rows` are the files of `plan` that must be read; manifests have `told` all that is wanted of
+    some more, and `known` is about the others.
 
     Where the others are just those that the previous analysis was about, `carried` is what it said about all of them
     together, and nothing more is looked at.
@@ -53,6 +53,7 @@ class AnalysisPlan:
     plan: ScanPlan
     field_ids: tuple[int, ...]
     rows: tuple[int, ...]
+    told: tuple[FileSummary, ...]
     known: Known
     carried: tuple[ColumnSummary, ...] | None
     previous: AnalysisRecord | None
@@ -67,16 +68,6 @@ class AnalysisPlan:
         """The work done in threads of this process; where there are more of them than files, they share each file."""
         shared = max(1, (threads or os.cpu_count() or 1) // max(1, len(self.rows)))
         return in_parallel(replace(self.work(), threads=shared).analyse, self.rows, threads)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedAnalysis:
-    """An analysis that is stored; `file` is to be registered."""
-
-    record: AnalysisRecord
-    file: StatisticsFile | None
-    files_read: int
-    files_known: int
 
 
 def analysed_ids(schema: Schema, columns: Sequence[str] | None, *, table: str) -> tuple[int, ...]:
@@ -108,11 +99,16 @@ def plan_analysis(
     full: bool = False,
     wishes: Wishes | None = None,
 ) -> AnalysisPlan:
-    """Decide what to read. `partitions` must choose whole partitions; `full` reads every file again.
+    """Decide what to read. `partitions` must choose whole partitions; `full` reads every file again, and believes
+    no manifest.
 
     With `name_of` only partitions that it gives a name are analysed.
     """
-    plan = plan_scan(metadata, storage, snapshot=snapshot, schema=metadata.current_schema, predicate=partitions)
+    store = AnalysisStore(metadata, storage)
+    is_whole_table = partitions == TRUE and name_of is None
+    schema, wanted = metadata.current_schema, wishes or Wishes()
+    facts_of = tuple(field_ids) if not full and _may_be_told(schema, field_ids, wanted) else ()
+    plan = plan_scan(metadata, storage, snapshot=snapshot, schema=schema, predicate=partitions, facts_of=facts_of)
     verdicts = plan.files.column("verdict").to_numpy()
     if partitions != TRUE and (verdicts != Verdict.EVERY_ROW_MATCHES).any():
         raise InvalidInput(
@@ -122,10 +118,7 @@ def plan_analysis(
     if name_of is not None:
         named = rows_by_name(plan, metadata, name_of).values()
         plan = plan.taking(sorted(row for rows in named for row in rows))
-    store = AnalysisStore(metadata, storage)
     previous = store.find(snapshot)
-    schema, wanted = metadata.current_schema, wishes or Wishes()
-    is_whole_table = partitions == TRUE and name_of is None
     if full and is_whole_table and _covers(field_ids, previous, schema):
         previous = None
     carried = _carried(store, previous, plan, field_ids, wanted) if is_whole_table and not full else None
@@ -135,19 +128,26 @@ def plan_analysis(
     else:
         known = store.known(previous)
         rows = list(range(len(plan))) if full else _unknown_rows(plan, known, field_ids, wanted)
+    told = told_files(plan, rows, field_ids) if facts_of else {}
     return AnalysisPlan(
         metadata=metadata,
         storage=storage,
         snapshot=snapshot,
         plan=plan,
         field_ids=tuple(field_ids),
-        rows=tuple(rows),
+        rows=tuple(row for row in rows if row not in told),
+        told=tuple(told.values()),
         known=known,
         carried=None if carried is None else tuple(carried),
         previous=previous,
         is_whole_table=is_whole_table,
         wishes=wanted,
     )
+
+
+def _may_be_told(schema: Schema, field_ids: Sequence[int], wishes: Wishes) -> bool:
+    """Whether no more is wanted than what manifests can prove."""
+    return may_be_told(schema, field_ids) and not any(wishes.held(schema.fields_by_id[i].type) for i in field_ids)  # type: ignore[arg-type]
 
 
 def _covers(field_ids: Sequence[int], previous: AnalysisRecord | None, schema: Schema) -> bool:
@@ -187,119 +187,3 @@ def _files_since(previous: AnalysisRecord | None, plan: ScanPlan) -> list[int]:
     analysed = plan.metadata.snapshot(previous.snapshot_id).sequence_number
     added = pc.fill_null(plan.files.column("file_sequence_number"), 0).to_numpy()
     return np.flatnonzero(added > analysed).tolist()
-
-
-def finish_analysis(work: AnalysisPlan, summaries: Sequence[FileSummary], *, now_ms: int) -> FinishedAnalysis:
-    """Put what was found together with what was known, store it, and write the sketches to be registered."""
-    plan = work.plan if work.is_whole_table else _whole_plan(work)
-    everything = sorted({*work.field_ids, *(work.previous.field_ids if work.previous else ())})
-    if work.carried is None:
-        files = KnownFiles(plan, _with_new(work.known, summaries))
-        merged = [m for i in everything if (m := files.merged(i)) is not None]
-    else:
-        merged = _continued(work, summaries)
-    rows, is_exact = live_rows(plan, merged)
-    record = AnalysisRecord(
-        snapshot_id=work.snapshot.snapshot_id,
-        analysed_at_ms=now_ms,
-        field_ids=tuple(everything),
-        row_count=rows,
-        row_count_is_exact=is_exact,
-        size_in_bytes=pc.sum(plan.files.column("file_size_in_bytes")).as_py() or 0,
-        table="",
-        summaries=() if work.previous is None else work.previous.summaries,
-        after_deletes=tuple(m.summary.field_id for m in merged if m.is_after_deletes),
-        covers=files_key(plan),
-    )
-    stored = AnalysisStore(work.metadata, work.storage).save(
-        record,
-        new=summaries,
-        merged=[m.summary for m in merged],
-        live=plan.files.column("file_path").to_pylist(),
-    )
-    return FinishedAnalysis(
-        record=stored,
-        file=_sketches(work, merged),
-        files_read=len(summaries),
-        files_known=len(work.plan) - len(summaries),
-    )
-
-
-def _with_new(known: Known, summaries: Sequence[FileSummary]) -> Known:
-    found: Known = {path: dict(columns) for path, columns in known.items()}
-    for summary in summaries:
-        columns = found.setdefault(summary.file_path, {})
-        columns.update({c.field_id: KnownColumn(c, summary.deletes_key) for c in summary.columns})
-    return found
-
-
-def _continued(work: AnalysisPlan, summaries: Sequence[FileSummary]) -> list[MergedColumn]:
-    """What was carried on, with what was found in further files."""
-    assert work.carried is not None and work.previous is not None
-    schema, merged = work.metadata.current_schema, []
-    for column in work.carried:
-        field = schema.find(column.field_id)
-        found = [c for s in summaries for c in s.columns if c.field_id == column.field_id]
-        if field is not None and field.type == column.type and len(found) == len(summaries):
-            is_after_deletes = column.field_id in work.previous.after_deletes
-            merged.append(MergedColumn(summary=merge_summaries([column, *found]), is_after_deletes=is_after_deletes))
-    return merged
-
-
-def live_rows(plan: ScanPlan, merged: Sequence[MergedColumn]) -> tuple[int, bool]:
-    """The rows that deletes have left, and whether that is exact: where metadata cannot tell, a scan may have seen."""
-    exact = plan.count()
-    if exact is None:
-        exact = next((m.summary.value_count for m in merged if not m.is_after_deletes), None)
-    if exact is not None:
-        return exact, True
-    return pc.sum(plan.files.column("record_count")).as_py() or 0, False
-
-
-def _sketches(work: AnalysisPlan, merged: Sequence[MergedColumn]) -> StatisticsFile | None:
-    schema = work.metadata.current_schema
-    found = {
-        m.summary.field_id: m.summary.theta
-        for m in merged
-        if m.summary.theta is not None and schema.find(m.summary.field_id) is not None
-    }
-    upper = {m.summary.field_id for m in merged if m.is_after_deletes}
-    return store_sketches(found, work.metadata, work.storage, work.snapshot, upper=upper) if found else None
-
-
-def _whole_plan(work: AnalysisPlan) -> ScanPlan:
-    schema = work.metadata.current_schema
-    return plan_scan(work.metadata, work.storage, snapshot=work.snapshot, schema=schema)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergedColumn:
-    """One column over several files, and whether rows of some were deleted after it was read."""
-
-    summary: ColumnSummary
-    is_after_deletes: bool
-
-
-class KnownFiles:
-    """The files of a plan, and what is known of each."""
-
-    def __init__(self, plan: ScanPlan, known: Known) -> None:
-        self.plan = plan
-        self._known = known
-        self._paths = plan.files.column("file_path").to_pylist()
-        self._keys = deletes_keys(plan)
-
-    def merged(self, field_id: int, rows: Sequence[int] | None = None) -> MergedColumn | None:
-        """A column over files, all by default; None unless it is known of every one of them."""
-        field = self.plan.schema.find(field_id)
-        parts: list[ColumnSummary] = []
-        is_after_deletes = False
-        for row in range(len(self._paths)) if rows is None else rows:
-            column = self._known.get(self._paths[row], {}).get(field_id)
-            if field is None or column is None or column.summary.type != field.type:
-                return None
-            parts.append(column.summary)
-            is_after_deletes = is_after_deletes or column.deletes_key != self._keys[row]
-        if not parts:
-            return None
-        return MergedColumn(summary=merge_summaries(parts), is_after_deletes=is_after_deletes)

@@ -23,7 +23,6 @@ from skipstone.stats.number_keys import Keys, has_keys, key_doubles, keys_of, wi
 from skipstone.stats.quantiles import NUMERIC, QuantilesBuilder
 from skipstone.stats.quantiles import K as FEW_VALUES
 from skipstone.stats.sampling import Sampler
-from skipstone.stats.sorted_numbers import sorted_numbers
 from skipstone.stats.summary import ColumnSummary, Held, widest
 from skipstone.stats.theta import ThetaBuilder
 from skipstone.stats.theta_hash import WITHOUT_NDV
@@ -110,7 +109,7 @@ class ColumnCollector:
         if self._sampler is None or not self._keys:
             return
         given = np.concatenate(self._keys)
-        keys = sorted_numbers(given)
+        keys = np.sort(given)
         self._keys = []
         if self._heavy is not None:
             self._heavy.add_sorted(keys, self._sampler.stride)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from skipstone.analysis.analyze import AnalysisPlan, FinishedAnalysis, analysed_ids, finish_analysis, plan_analysis
+from skipstone.analysis.analyze import AnalysisPlan, analysed_ids, plan_analysis
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.file_analysis import analysed_leaves
+from skipstone.analysis.finish import FinishedAnalysis, finish_analysis
 from skipstone.analysis.store import AnalysisStore
 from skipstone.commit.context import CommitContext
 from skipstone.errors import SkipstoneError

@@ -17,11 +17,11 @@ class Hands:
     def __init__(self, threads: int) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="skipstone-analyse") if threads > 1 else None
 
-    def begin(self, work: Callable[[], None]) -> Callable[[], None]:
-        """Do something beside what follows; call the result to wait for it, which raises what it raised."""
+    def begin(self, work: Callable[[], R]) -> Callable[[], R]:
+        """Do something beside what follows; call the result to wait for its own, or for what it raised."""
         if self._pool is None:
-            work()
-            return lambda: None
+            done = work()
+            return lambda: done
         return self._pool.submit(work).result
 
     def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:

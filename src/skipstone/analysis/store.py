@@ -99,18 +99,21 @@ class AnalysisStore:
             ignore_file(path, error)
             return None
 
+    def keep(self, new: Sequence[FileSummary]) -> str | None:
+        """Store what was found in files, and say under which name; nothing speaks of it yet."""
+        return self._store(summaries_to_arrow(new)) if new else None
+
     def save(
         self,
         record: AnalysisRecord,
         *,
-        new: Sequence[FileSummary],
+        new: str | None,
         merged: Sequence[ColumnSummary],
         live: Sequence[str],
     ) -> AnalysisRecord:
-        """Store an analysis. When there are many files of summaries, the latest are put together, for `live` files."""
-        names = list(record.summaries)
-        if new:
-            names.append(self._store(summaries_to_arrow(new)))
+        """Store an analysis with what was kept as `new`. When there are many files of summaries, the latest are put
+        together, for `live` files."""
+        names = [*record.summaries, *([new] if new is not None else [])]
         if len(names) > _FILES_MAX:
             names = self._with_joined_end(names, live)
         whole = FileSummary(file_path="", row_count=record.row_count, deletes_key="", columns=tuple(merged))

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow
 import pyarrow.compute
 
-from skipstone.analysis.analyze import KnownFiles, live_rows
 from skipstone.analysis.file_analysis import analysed_leaves
 from skipstone.analysis.freshness import freshness
+from skipstone.analysis.merged import KnownFiles, live_rows
 from skipstone.analysis.partition_groups import PartitionNaming, partitions_of, rows_by_name
 from skipstone.analysis.sketches import StoredSketch, find_sketches
 from skipstone.analysis.store import AnalysisRecord, AnalysisStore

@@ -20,7 +20,7 @@ import numpy as np
 
 from skipstone.errors import FormatViolation
 from skipstone.metadata.types import PrimitiveType
-from skipstone.stats.sorted_numbers import sorted_numbers
+from skipstone.stats.sorted_numbers import is_run_start
 from skipstone.stats.theta_hash import LIMIT, Hashes, SeenHashes, below, hash_array
 
 # Four times the usual 4,096: a standard error of 0.8 %, so that 2 % is kept at ten million distinct values.
@@ -151,9 +151,9 @@ def _smallest(theta: int, parts: list[Hashes]) -> tuple[int, Hashes]:
 
 
 def _different(hashes: Hashes) -> Hashes:
-    """Sorted, each once; several times as fast as NumPy's own way to tell different values."""
-    ordered = sorted_numbers(hashes)
-    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
+    """Sorted, each once."""
+    ordered = np.sort(hashes)
+    return ordered[is_run_start(ordered)]
 
 
 def parse_theta(data: bytes, *, source: str = "theta sketch") -> ThetaSketch:

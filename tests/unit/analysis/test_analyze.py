@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from dataclasses import replace
 from decimal import Decimal
@@ -14,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import skipstone
-from skipstone.analysis.analyze import analysed_ids, finish_analysis, plan_analysis
+from skipstone.analysis.analyze import analysed_ids, plan_analysis
 from skipstone.analysis.collect import ColumnCollector, Wishes, is_ascii
+from skipstone.analysis.finish import finish_analysis
 from skipstone.analysis.freshness import rows_added, rows_removed
 from skipstone.analysis.sketches import load_sketches, store_sketches
 from skipstone.commit import UpdateStatistics
@@ -558,12 +560,39 @@ def test_what_a_footer_proves_is_not_read(tmp_path: Path) -> None:
     data = Path(path).read_bytes()
     footer_bytes = int.from_bytes(data[-8:-4], "little") + 8
     Path(path).write_bytes(b"PAR1" + bytes(len(data) - footer_bytes - 4) + data[-footer_bytes:])
-    table.analyze(["id"], sketches=False)
+    assert table.analyze(["id"], sketches=False, full=True).files_read == 1
     number = table.statistics().column("id")
     assert (number.low, number.high, number.null_count) == (Labelled(0), Labelled(999), Labelled(0))
     assert number.ndv is None and number.histogram() is None
     with pytest.raises(skipstone.errors.SkipstoneError, match="damaged"):
         table.analyze(["state"], sketches=False)
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_files_of_which_manifests_prove_all_are_not_opened(tmp_path: Path, file_format: str) -> None:
+    table = make_table(tmp_path, properties={"write.format.default": file_format})
+    for path in table.scan().plan().files.column("file_path").to_pylist():
+        Path(path).unlink()
+    done = table.analyze(["id"], sketches=False)
+    assert (done.files_read, done.files_known) == (0, 4)
+    number = table.statistics().column("id")
+    assert (number.low, number.high, number.null_count) == (Labelled(0), Labelled(999), Labelled(0))
+    assert table.analyze(["id"], sketches=False).files_read == 0
+    with pytest.raises(NotFound, match="nothing is stored there"):
+        table.analyze(["id"], sketches=False, full=True)
+
+
+def test_manifests_prove_nothing_of_files_with_deletes_nor_of_a_float_that_may_be_zero(tmp_path: Path) -> None:
+    catalog = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "lake"))
+    properties = {"write.delete.mode": "merge-on-read"}
+    table: Any = catalog.create_table("db.t", pa.schema([("x", pa.float64())]), format_version=3, properties=properties)
+    for values in ([1.0, 2.0, None], [0.0, 3.0], [math.nan, 1.0], [5.0, 6.0]):
+        table.append(pa.table({"x": values}, pa.schema([("x", pa.float64())])))
+    table.delete("x = 5")
+    done = table.analyze(sketches=False)
+    assert (done.files_read, done.files_known) == (3, 1)
+    number = table.statistics().column("x")
+    assert (number.low.value, number.high.value, number.null_count.value, number.nan_count.value) == (0.0, 6.0, 1, 1)
 
 
 def test_an_analysis_without_sketches_does_not_stand_in_for_one_with_them(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Numbers as keys: sorted as NumPy sorts them, and each giving back its value."""
+"""Numbers as keys: sorted as bounds are, and each giving back its value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skipstone.stats.heavy_values import KEPT_MAX, HeavyBuilder
 from skipstone.stats.number_keys import has_keys, key_bytes, key_doubles, keys_of, without_nans
 from skipstone.stats.quantiles import RANK_ERROR, as_doubles
 from skipstone.stats.sampling import SAMPLE_STRIDES, STRIDE_MAX, Sampler
-from skipstone.stats.sorted_numbers import run_starts, sorted_numbers
+from skipstone.stats.sorted_numbers import run_starts
 
 VALUES: list[tuple[t.PrimitiveType, list[Any]]] = [
     (t.INT, [3, -(2**31), 2**31 - 1, 0, 3]),
@@ -48,20 +48,13 @@ def test_wide_decimals_and_text_have_no_keys() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 100, 20_000])
-@pytest.mark.parametrize("span", [1, 7, 2**11, 2**40, 2**63 - 1])
-def test_numbers_are_sorted_as_numpy_sorts_them(count: int, span: int) -> None:
+@pytest.mark.parametrize("span", [1, 7, 2**11, 2**63 - 1])
+def test_runs_of_equal_numbers_begin_where_each_is_seen_first(count: int, span: int) -> None:
     random = np.random.default_rng(count)
     for numbers in (random.integers(-span, span, count), random.integers(0, span, count, np.uint64)):
-        before, found = numbers.copy(), sorted_numbers(numbers)
-        assert found.dtype == numbers.dtype and found.tolist() == np.sort(numbers).tolist()
-        assert numbers.tolist() == before.tolist()
-        _, first = np.unique(numbers[np.argsort(numbers)], return_index=True)
-        assert run_starts(found).tolist() == first.tolist()
-
-
-def test_extreme_numbers_are_sorted() -> None:
-    ends = np.array([2**63 - 1, -(2**63), 0, -1] * 2_000)
-    assert sorted_numbers(ends).tolist() == np.sort(ends).tolist()
+        ordered = np.sort(numbers)
+        _, first = np.unique(ordered, return_index=True)
+        assert run_starts(ordered).tolist() == first.tolist()
 
 
 @pytest.mark.parametrize("rows", [1_000, 80_000, SAMPLE_STRIDES[-1][0], SAMPLE_STRIDES[1][0]])
