@@ -37,6 +37,7 @@ from skipstone.metadata.types import (
 )
 from skipstone.predicate import FloatOrder
 from skipstone.scan import Scan
+from skipstone.spark import deleted_positions
 from skipstone.spark.scan import as_spark_reads
 from skipstone.spark.splits import split_bytes
 from skipstone.storage.local import LocalStorage
@@ -315,6 +316,32 @@ def test_deleted_rows_are_gone_natively_and_can_be_asked_for(format_version: int
     assert as_text(tuple(r) for r in marked.to_spark(spark).collect()) == as_text(
         tuple(r.values()) for r in marked.to_arrow().to_pylist()
     )
+
+
+@pytest.mark.parametrize("way", ["constant", "value of a subquery", "broadcast"])
+def test_deleted_positions_are_found_however_the_bits_travel(
+    way: str, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = (Field(id=1, name="id", type=LONG), Field(id=2, name="s", type=STRING), Field(id=3, name="n", type=INT))
+    builder = TableBuilder(tmp_path / "t", plain_schema(*fields), format_version=3, partition_by=["n"])
+    # More files than a word has bits.
+    rows = [{"id": 200 * n + i, "s": str(i % 2), "n": n} for n in range(70) for i in range(130)]
+    files = builder.append(rows)
+    gone = {n: {n} if n % 3 else {0, n, 63, 64, 127, 128, 129} for n in range(70)}
+    builder.delete_positions({files[n].file_path: positions for n, positions in gone.items()})
+    if way != "constant":
+        monkeypatch.setattr(deleted_positions, "_CONSTANT_WORDS_MAX", 0)
+    if way == "broadcast":
+        monkeypatch.setattr(deleted_positions, "_CARRIED_WORDS_MAX", 0)
+    expected = [200 * n + i for n in range(70) for i in range(130) if i not in gone[n]]
+    frame = scan_of(builder).to_spark(spark)
+    assert ids(frame) == expected and frame.columns == ["id", "s", "n"]
+    marks = ("UnsafeArrayData" in physical_plan(frame), "Subquery" in physical_plan(frame))
+    assert marks == (way == "constant", way == "value of a subquery")
+    assert ids(scan_of(builder, "s = '1' AND id >= 400").to_spark(spark)) == [i for i in expected if i >= 400 and i % 2]
+    kept = frame.cache()
+    assert kept.count() == len(expected) and kept.where("s = '0'").count() == sum(i % 2 == 0 for i in expected)
+    kept.unpersist()
 
 
 def test_rows_deleted_by_value_are_compared_as_stored_and_only_in_older_files(tmp_path: Path, spark: Any) -> None:

@@ -1,7 +1,8 @@
 """Rows deleted by position: from position delete files and deletion vectors.
 
 The deleted positions of each file are a row of bits, and a row asks for its own by ordinal and position: about as fast
-as no deletes at all. The bits travel with the query as one value; if they are many, they are broadcast and joined.
+as no deletes at all. The bits travel with the query as a constant; if they are many, as a value that it computes once,
+and if they are very many, they are broadcast and joined.
 
 Spec: "Position Delete Files", "Deletion Vectors".
 """
@@ -20,7 +21,8 @@ from skipstone.metadata.manifests.manifest import FileContent
 from skipstone.plan.entries import in_parallel
 from skipstone.plan.scan import ScanPlan
 from skipstone.read.position_deletes import PositionDeletes, Positions
-from skipstone.spark.file_facts import IS_DELETED, ORDINAL, POSITION
+from skipstone.spark import bit_rows
+from skipstone.spark.file_facts import IS_DELETED, ORDINAL, POSITION, Place
 from skipstone.spark.scan_names import PREFIX
 from skipstone.storage.protocol import Storage
 
@@ -28,8 +30,10 @@ pa: Any = pyarrow
 
 _OF: Final = f"{PREFIX}deleted_of"
 _WORDS: Final = f"{PREFIX}deleted_words"
-_WORD_BITS: Final = 64
+_WORD_BITS: Final = bit_rows.WORD_BITS
 _WORD_SHIFT: Final = 6
+# Beyond this, Spark hashes a constant for longer, each time it plans, than a subquery takes.
+_CONSTANT_WORDS_MAX: Final = 1 << 18
 # Beyond this, bits are better broadcast once than carried by every stage.
 _CARRIED_WORDS_MAX: Final = 4_000_000
 _SCHEMA: Final = T.StructType(
@@ -41,14 +45,18 @@ _IS_SET: Final = (
 )
 
 
-def without_deleted(spark: SparkSession, frame: DataFrame, plan: ScanPlan, storage: Storage) -> DataFrame:
+def without_deleted(spark: SparkSession, frame: DataFrame, plan: ScanPlan, storage: Storage, place: Place) -> DataFrame:
     """The rows of files, by ordinals of the plan, that no position delete removes."""
     found = _bits(plan, storage)
+    count = sum(len(words) for _, words in found)
     if not found:
         return frame
-    if sum(len(words) for _, words in found) <= _CARRIED_WORDS_MAX:
-        return frame.where(~F.coalesce(_bit_of(_value(spark, found, len(plan))) == 1, F.lit(False)))
-    return frame.join(F.broadcast(_frame(spark, found)), F.expr(f"{ORDINAL} = {_OF} and {_IS_SET}"), "left_anti")
+    if count <= _CARRIED_WORDS_MAX:
+        rows = _by_ordinal(found, len(plan))
+        bits = bit_rows.constant(spark, rows) if count <= _CONSTANT_WORDS_MAX else _value(spark, rows)
+        return frame.where(F.coalesce(_bit_of(bits, place), F.lit(0)) != 1)
+    known = place.added(frame)
+    return known.join(F.broadcast(_frame(spark, found)), F.expr(f"{ORDINAL} = {_OF} and {_IS_SET}"), "left_anti")
 
 
 def with_deleted_mark(spark: SparkSession, frame: DataFrame, plan: ScanPlan, storage: Storage) -> DataFrame:
@@ -78,20 +86,24 @@ def _frame(spark: SparkSession, found: list[tuple[int, Any]]) -> DataFrame:
     return spark.createDataFrame(pa.table(arrays, [_OF, _WORDS]), _SCHEMA)
 
 
-def _value(spark: SparkSession, found: list[tuple[int, Any]], num_files: int) -> Column:
-    """All bits as one value: an array of words for every ordinal, empty for files without deletes."""
-    by_ordinal = dict(found)
+def _by_ordinal(found: list[tuple[int, Any]], num_files: int) -> list[Any]:
+    """A row of words for every ordinal, empty for files without deletes."""
+    words = dict(found)
     nothing = np.empty(0, np.int64)
-    words = _lists([by_ordinal.get(i, nothing) for i in range(num_files)])
-    whole = pa.ListArray.from_arrays(pa.array([0, num_files], pa.int32()), words)
+    return [words.get(i, nothing) for i in range(num_files)]
+
+
+def _value(spark: SparkSession, rows: list[Any]) -> Column:
+    """All bits as one value, an array of words for every ordinal."""
+    whole = pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), _lists(rows))
     return spark.createDataFrame(pa.table([whole], [_WORDS]), _VALUE_SCHEMA).scalar()
 
 
-def _bit_of(words: Column) -> Column:
+def _bit_of(words: Column, place: Place) -> Column:
     """The bit of a row's own position."""
-    place = F.shiftright(F.col(POSITION), _WORD_SHIFT).cast("int")
-    own = F.get(F.get(words, F.col(ORDINAL).cast("int")), place)
-    return F.getbit(own, F.col(POSITION).bitwiseAND(_WORD_BITS - 1).cast("int"))
+    own = F.get(words, F.expr(f"cast({place.ordinal} as int)"))
+    word = F.get(own, F.expr(f"cast(shiftright({place.position}, {_WORD_SHIFT}) as int)"))
+    return F.getbit(word, F.expr(f"cast({place.position} & {_WORD_BITS - 1} as int)"))
 
 
 def _lists(words: list[Any]) -> Any:

@@ -10,6 +10,7 @@ Spec: "Reserved Field IDs", "Row Lineage".
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -32,7 +33,7 @@ from skipstone.metadata.types import STRING, Field, StructType
 from skipstone.plan.entries import partition_codes, unified_type
 from skipstone.plan.scan import ScanPlan
 from skipstone.spark.literals import literal_sql
-from skipstone.spark.scan_names import PREFIX, quoted
+from skipstone.spark.scan_names import PREFIX, ROW_INDEX, quoted
 from skipstone.spark.shown_arrow import shown_batch, spark_arrow_schema
 from skipstone.spark.types import FIELD_ID_KEY, to_spark_struct, to_spark_type
 
@@ -78,10 +79,26 @@ def lineage_fields(ids: set[int]) -> list[T.StructField]:
     return [T.StructField(lineage_name(f), T.LongType(), True, {FIELD_ID_KEY: f.id}) for f in LINEAGE if f.id in ids]
 
 
-def with_place(frame: DataFrame) -> DataFrame:
-    """Every row with its file's ordinal and its position in the file."""
-    ordinal = f"unix_millis(_metadata.file_modification_time) AS {ORDINAL}"
-    return frame.selectExpr("*", ordinal, f"_metadata.row_index AS {POSITION}")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A row's ordinal of its file and its position there, as SQL over a frame."""
+
+    ordinal: str
+    position: str
+    is_added: bool  # as columns
+
+    def added(self, frame: DataFrame) -> DataFrame:
+        """The frame with both as columns."""
+        if self.is_added:
+            return frame
+        return frame.selectExpr("*", f"{self.ordinal} AS {ORDINAL}", f"{self.position} AS {POSITION}")
+
+
+# Asked of Spark's reader as a column, a position is a bare number; as a part of `_metadata` it would be an object.
+POSITION_FIELD: Final = T.StructField(ROW_INDEX, T.LongType())
+# Of a frame of files as it is read. A filter that looks at it needs no column for it, and so no frame in between.
+IN_FILE: Final = Place(ordinal="unix_millis(_metadata.file_modification_time)", position=ROW_INDEX, is_added=False)
+AS_COLUMNS: Final = Place(ordinal=ORDINAL, position=POSITION, is_added=True)
 
 
 def facts_needed(ids: set[int], *, by_equality: bool) -> set[str]:

@@ -92,6 +92,8 @@ class _Native:
         self.metadata_ids = {f.id for f in scan.wanted.fields if f.id > FIELD_ID_MAX}
         self.filtered = treatment.filtered and plan.predicate != TRUE
         self.columns = self._columns()
+        is_asked_for = treatment.by_equality or self.metadata_ids
+        self.place = file_facts.AS_COLUMNS if is_asked_for else file_facts.IN_FILE
 
     def _columns(self) -> dict[int, ScanColumn]:
         fields = _data_fields(self.scan.wanted.fields)
@@ -118,6 +120,8 @@ class _Native:
 
     def _files(self, statistics: Published | None) -> DataFrame:
         stored = read_schema(self.columns).fields + file_facts.lineage_fields(self.metadata_ids)
+        if self.place.is_added or self.treatment.by_position:
+            stored = [*stored, file_facts.POSITION_FIELD]
         frame = file_frame(
             self.spark,
             hadoop_uris(self.scan.storage, self.plan.files.column("file_path")),
@@ -126,8 +130,7 @@ class _Native:
             T.StructType(stored),
             statistics=statistics,
         )
-        has_deletes = self.treatment.by_position or self.treatment.by_equality
-        return file_facts.with_place(frame) if has_deletes or self.metadata_ids else frame
+        return file_facts.IN_FILE.added(frame) if self.place.is_added else frame
 
     def _without_deleted(self, frame: DataFrame) -> DataFrame:
         needed = file_facts.facts_needed(self.metadata_ids, by_equality=self.treatment.by_equality)
@@ -135,7 +138,7 @@ class _Native:
         if is_marked:
             frame = with_deleted_mark(self.spark, frame, self.plan, self.scan.storage)
         elif self.treatment.by_position:
-            frame = without_deleted(self.spark, frame, self.plan, self.scan.storage)
+            frame = without_deleted(self.spark, frame, self.plan, self.scan.storage, self.place)
         frame = file_facts.with_facts(self.spark, frame, self.plan, needed)
         if self.treatment.by_equality:
             frame = without_deleted_values(self.spark, frame, self.plan, self.scan.storage, self._key)
