@@ -33,6 +33,7 @@ from skipstone.metadata.types import (
     DecimalType,
     Field,
     ListType,
+    MapType,
     StructType,
 )
 from skipstone.predicate import FloatOrder
@@ -211,6 +212,41 @@ def test_swapped_and_reused_names_keep_their_rows(tmp_path: Path, spark: Any) ->
 
 
 # -- schemas -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("above", ["st", "st.element", "m.value", "st.in"])
+def test_names_swapped_and_reused_inside_structs_keep_their_values(above: str, tmp_path: Path, spark: Any) -> None:
+    floats, others = (ListType(element_id=i, element=FLOAT, element_required=False) for i in (89, 90))
+    parts = (("a", floats), ("b", STRING), ("n", INT), ("l", LONG), ("gone", others))
+    struct = StructType(tuple(Field(id=10 + i, name=n, type=t) for i, (n, t) in enumerate(parts)))
+    row = {"a": [1.5], "b": "x", "n": 1, "l": 2**40, "gone": [2.5]}
+    where: dict[str, tuple[Any, Any]] = {
+        "st": (struct, row),
+        "st.element": (ListType(element_id=91, element=struct, element_required=False), [row, None]),
+        "m.value": (MapType(key_id=92, key=STRING, value_id=93, value=struct, value_required=False), [("k", row)]),
+        "st.in": (StructType((Field(id=94, name="in", type=struct),)), {"in": row}),
+    }
+    type_, value = where[above]
+    top = above.split(".")[0]
+    fields = (Field(id=1, name="id", type=LONG), Field(id=2, name=top, type=type_))
+    builder = TableBuilder(tmp_path / "t", plain_schema(*fields), format_version=3)
+    builder.append([{"id": 0, top: value}, {"id": 1, top: None}])
+    path = tuple(above.split("."))
+    builder.change_schema(lambda u: u.rename_column((*path, "a"), "b").rename_column((*path, "b"), "a"))
+    builder.change_schema(lambda u: u.rename_column((*path, "n"), "l").rename_column((*path, "l"), "n"))
+    builder.change_schema(lambda u: u.delete_column((*path, "gone")))
+    builder.change_schema(lambda u: u.add_column((*path, "gone"), "string"))
+    if above == "st.in":
+        builder.change_schema(lambda u: u.rename_column(path, "out"))
+    frame = scan_of(builder).to_spark(spark)
+    found = frame.selectExpr("id", f"to_json({top})").sort("id").collect()
+    text = '{"b":[1.5],"a":"x","l":1,"n":1099511627776}'
+    shown = {"st": text, "st.element": f"[{text},null]", "m.value": f'{{"k":{text}}}', "st.in": f'{{"out":{text}}}'}
+    assert [tuple(r) for r in found] == [(0, shown[above]), (1, None)]
+    assert "Python" not in physical_plan(frame)
+    if above == "st":
+        assert ids(scan_of(builder, "st.a = 'x' AND st.l = 1 AND st.gone IS NULL").to_spark(spark)) == [0]
+        assert [r[0] for r in frame.where("st.n > 1").select("st.a").collect()] == ["x"]
 
 
 def test_promoted_columns_and_defaults_read_as_the_newest_type(tmp_path: Path, spark: Any) -> None:

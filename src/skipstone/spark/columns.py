@@ -35,7 +35,7 @@ from skipstone.metadata.types import (
     walk,
 )
 from skipstone.spark.literals import NoLiteral, literal_sql
-from skipstone.spark.scan_names import is_so_named_in_files, name_owners, quoted, scan_name
+from skipstone.spark.scan_names import is_so_named_in_files, name_owners, quoted, scan_name, with_scan_names_below
 from skipstone.spark.types import FIELD_ID_KEY, to_spark_type
 
 # Spark fills a column that a file does not have with this, an SQL expression.
@@ -79,7 +79,12 @@ class ScanColumn:
 def scan_columns(fields: Sequence[Field], metadata: TableMetadata) -> dict[int, ScanColumn]:
     """The columns to read, by field id."""
     owners = name_owners(metadata)
-    return {f.id: ScanColumn(field=f, name=scan_name(f, owners), is_whole=_is_read_whole(f, metadata)) for f in fields}
+    columns: dict[int, ScanColumn] = {}
+    for f in fields:
+        scanned = with_scan_names_below(f, metadata)
+        is_whole = scanned != f or _is_read_whole(f, metadata)
+        columns[f.id] = ScanColumn(field=scanned, name=scan_name(f, owners), is_whole=is_whole)
+    return columns
 
 
 def _is_read_whole(field: Field, metadata: TableMetadata) -> bool:
@@ -165,7 +170,7 @@ def shown(column: str, wanted: Type, stored: Type, depth: int = 0) -> str:
         case ListType(), ListType():
             return f"transform({column}, {value} -> {shown(value, wanted.element, stored.element, depth + 1)})"
         case MapType(), MapType():
-            if _changes(wanted.key):
+            if wanted.key != stored.key or _changes(wanted.key):
                 of_key = shown(key, wanted.key, stored.key, depth + 1)
                 column = f"transform_keys({column}, ({key}, {value}) -> {of_key})"
             of_value = shown(value, wanted.value, stored.value, depth + 1)

@@ -4,17 +4,19 @@ Spark finds columns by field id but pushes filters down by name. A filter pushed
 rows, so a column keeps its name in the scan only if no other column ever had it, at any depth. Columns that hold floats
 never keep theirs: Parquet's statistics know neither NaN nor that -0.0 equals 0.0, and a pushed `x > 5` loses NaN rows.
 A name that no file has is never pushed into one. Where a schema of the table is gone, so are the names that its files
-bear, and no column keeps its own.
+bear, and no column keeps its own. Inside a struct, too, Spark takes the type of a field of a file from the field of its
+name, so there a name keeps to one id under its struct.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from skipstone.metadata.formats.avro_names import sanitize_name
 from skipstone.metadata.tables.table_metadata import TableMetadata
-from skipstone.metadata.types import DoubleType, Field, FloatType, Type, children, walk
+from skipstone.metadata.types import DoubleType, Field, FloatType, ListType, MapType, StructType, Type, children, walk
 
 PREFIX: Final = "__skipstone_"
 # A column of this name is no file's: Spark's Parquet reader fills it with the positions of rows.
@@ -70,6 +72,48 @@ def is_so_named_in_files(field: Field, metadata: TableMetadata) -> bool:
     if scan_name(field, name_owners(metadata)) != field.name or sanitize_name(field.name) != field.name:
         return False
     return {f.name for schema in metadata.schemas for f in schema.fields if f.id == field.id} <= {field.name}
+
+
+def with_scan_names_below(field: Field, metadata: TableMetadata) -> Field:
+    """The column with fields of its structs under names that no other field has in a file."""
+    if not any(isinstance(f.type, StructType) for f in (field, *walk(field.type))):
+        return field
+    owners = _owners_below(metadata) if _has_all_schemas(metadata) else None
+    return replace(field, type=_scanned(field.id, field.type, owners))
+
+
+def _owners_below(metadata: TableMetadata) -> dict[tuple[int, str], set[int]]:
+    """The ids that bore a name in a struct, by the id of what the struct is the type of."""
+    owners: dict[tuple[int, str], set[int]] = {}
+    for schema in metadata.schemas:
+        for above in (g for f in schema.fields for g in (f, *walk(f.type)) if isinstance(g.type, StructType)):
+            for below in children(above.type):
+                for name in _spellings(below):
+                    owners.setdefault((above.id, name), set()).add(below.id)
+    return owners
+
+
+def _spellings(field: Field) -> set[str]:
+    return {field.name.lower(), sanitize_name(field.name).lower() if field.name else ""}
+
+
+def _scanned(above: int, type_: Type, owners: dict[tuple[int, str], set[int]] | None) -> Type:
+    match type_:
+        case StructType(fields):
+            return StructType(tuple(_scanned_field(above, f, owners) for f in fields))
+        case ListType():
+            return replace(type_, element=_scanned(type_.element_id, type_.element, owners))
+        case MapType():
+            key = _scanned(type_.key_id, type_.key, owners)
+            return replace(type_, key=key, value=_scanned(type_.value_id, type_.value, owners))
+        case _:
+            return type_
+
+
+def _scanned_field(above: int, field: Field, owners: dict[tuple[int, str], set[int]] | None) -> Field:
+    keeps = owners is not None and all(owners.get((above, n), {field.id}) == {field.id} for n in _spellings(field))
+    name = field.name if keeps else generated(field.id)
+    return replace(field, name=name, type=_scanned(field.id, field.type, owners))
 
 
 def _paths(field: Field, above: str) -> Iterator[tuple[str, int]]:

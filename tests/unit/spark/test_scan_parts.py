@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.table_builder import TableBuilder
 
 from skipstone.errors import InvalidInput, Unsupported
 from skipstone.metadata.schema import Schema
@@ -24,12 +26,13 @@ from skipstone.metadata.types import (
     Field,
     ListType,
     StructType,
+    walk,
 )
 from skipstone.predicate import FloatOrder, bind, parse_sql
 from skipstone.spark.filters import Untranslatable, to_spark_filter
 from skipstone.spark.literals import literal_sql
 from skipstone.spark.paths import hadoop_uris
-from skipstone.spark.scan_names import generated, name_owners, scan_name
+from skipstone.spark.scan_names import generated, name_owners, scan_name, with_scan_names_below
 from skipstone.spark.splits import OPEN_COST_BYTES, split_bytes
 from skipstone.spark.types import from_spark_type, to_spark_struct, to_spark_type
 from skipstone.storage.local import LocalStorage
@@ -85,6 +88,34 @@ def test_a_column_keeps_its_name_only_if_a_pushed_filter_can_find_no_other() -> 
 def test_a_column_named_like_the_readers_own_is_read_from_the_file() -> None:
     for name in ("_tmp_metadata_row_index", "_TMP_metadata_row_index", "_metadata"):
         assert scan_name(Field(id=1, name=name, type=LONG), {}) == generated(1)
+
+
+def test_a_name_inside_a_struct_keeps_to_one_field_of_it(tmp_path: Path) -> None:
+    inner = StructType(tuple(Field(id=10 + i, name=name, type=INT) for i, name in enumerate("abcde")))
+    deep = ListType(element_id=30, element=inner, element_required=False)
+    other = StructType((Field(id=32, name="a", type=INT),))
+    struct = StructType((Field(id=20, name="in", type=deep), Field(id=31, name="other", type=other)))
+    table = TableBuilder(tmp_path / "t", Schema(fields=(Field(id=1, name="st", type=struct),)))
+    (column,) = table.metadata.current_schema.fields
+    assert with_scan_names_below(column, table.metadata) == column
+    within = ("st", "in", "element")
+    table.change_schema(lambda u: u.rename_column((*within, "a"), "b").rename_column((*within, "b"), "a"))
+    table.change_schema(lambda u: u.delete_column((*within, "c")))
+    table.change_schema(lambda u: u.rename_column((*within, "d"), "C"))
+    # Wherever the struct is by now, its files bear the names that they did.
+    table.change_schema(lambda u: u.rename_column(("st", "in"), "out"))
+    (column,) = table.metadata.current_schema.fields
+    assert _names_below(column) == ["out", "element", "b", "a", "C", "e", "other", "a"]
+    ids = [f.id for f in walk(column.type)]
+    assert _names_below(with_scan_names_below(column, table.metadata)) == [
+        "out", "element", *map(generated, ids[2:5]), "e", "other", "a",
+    ]  # fmt: skip
+    without_first = remove_schemas(table.metadata, [0])
+    assert "e" not in _names_below(with_scan_names_below(column, without_first))
+
+
+def _names_below(field: Field) -> list[str]:
+    return [f.name for f in walk(field.type)]
 
 
 def test_pieces_are_sized_to_rounds_of_the_cores() -> None:
