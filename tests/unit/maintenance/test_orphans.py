@@ -12,7 +12,7 @@ import pytest
 import skipstone
 from skipstone import Lake, Table
 from skipstone.commit import manifests
-from skipstone.errors import InvalidInput, NotFound
+from skipstone.errors import AlreadyExists, InvalidInput, NotFound
 from skipstone.maintenance import PrefixMismatch, Search, find_orphans
 from skipstone.storage.local import LocalStorage
 from skipstone.storage.paths import local_path
@@ -230,3 +230,14 @@ def test_another_tables_directory_that_only_looks_alike_is_no_obstacle(sql: Lake
     sql.create_table("db.deep", [("id", "long")], location=f"{table.location}-2{table.location}")
     left = put(table, "data/left.parquet")
     assert names(table.remove_orphan_files(older_than=NOW)) == {left.name}
+
+
+def test_a_directory_that_holds_tables_does_not_become_a_table(tmp_path: Path) -> None:
+    lake = skipstone.catalog(str(tmp_path / "lake"))
+    lake.create_table("db.t.deep.x", [("id", "long")]).append([{"id": 1}])
+    with pytest.raises(AlreadyExists, match=r"Cannot create table db\.t: it is a namespace, with table db\.t\.deep\.x"):
+        lake.create_table("db.t", [("id", "long")])
+    assert lake.load_table("db.t.deep.x").scan().count() == 1
+    lake.drop_table("db.t.deep.x")
+    lake.create_table("db.t", [("id", "long")]).append([{"id": 2}])
+    assert lake.list_tables("db") == ["db.t"]
