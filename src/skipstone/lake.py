@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from skipstone.catalog import Catalog, FilesystemCatalog, LoadedTable, SqlCatalog, parse_identifier, parse_namespace
-from skipstone.catalog.identifiers import display
+from skipstone.catalog.identifiers import Identifier, display
+from skipstone.catalog.locations import free_location
 from skipstone.commit import Transaction
 from skipstone.errors import AlreadyExists, InvalidInput
 from skipstone.hosts import hive_host
@@ -104,7 +105,7 @@ class Lake:
         self.create_namespace(identifier[:-1], exist_ok=True)
         metadata = new_table_metadata(
             columns,
-            location=absolute_location(location) if location else self.catalog.default_location(identifier),
+            location=absolute_location(location) if location else self._new_location(identifier),
             now_ms=time.time_ns() // 1_000_000,
             spec=spec,
             sort_order=sort_order,
@@ -138,6 +139,11 @@ class Lake:
             paths = files_of(loaded.metadata, loaded.metadata_location, self.catalog.storage)
         self.catalog.drop(identifier)
         self.catalog.storage.delete_many(paths)
+
+    def _new_location(self, identifier: Identifier) -> str:
+        if isinstance(self.catalog, FilesystemCatalog):
+            return self.catalog.default_location(identifier)  # there the directory is the table
+        return free_location(self.catalog, identifier)
 
     def _table(self, loaded: LoadedTable) -> Table:
         return Table(loaded, catalog=self.catalog, storage=self.catalog.storage)

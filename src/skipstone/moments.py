@@ -10,7 +10,7 @@ from skipstone.predicate.literals import LiteralMismatch, instant_nanos
 
 
 def timestamp_ms(moment: Any) -> int:
-    """A point in time as milliseconds since the epoch; text and datetimes without a zone are UTC."""
+    """A point in time as milliseconds since the epoch; without a zone it is UTC, and a date is its first moment."""
     match moment:
         case bool():
             raise InvalidInput(f"Invalid point in time {moment!r}: expected a datetime, ISO text or milliseconds.")
@@ -19,6 +19,8 @@ def timestamp_ms(moment: Any) -> int:
         case datetime.datetime():
             zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
             return (zoned - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
+        case datetime.date():
+            return timestamp_ms(datetime.datetime.combine(moment, datetime.time(), datetime.UTC))
         case str():
             try:
                 return instant_nanos(moment) // 1_000_000

@@ -93,7 +93,7 @@ class Scan:
         is_branch = (
             self.snapshot_id is None
             and self.as_of is None
-            and (self.ref is None or self.metadata.ref(self.ref).is_branch)
+            and (self.ref in (None, MAIN) or self.metadata.ref(str(self.ref)).is_branch)
         )
         if is_branch or self.snapshot is None:
             return self.metadata.current_schema

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 from skipstone.catalog import Catalog, LoadedTable
 from skipstone.catalog.identifiers import display
+from skipstone.catalog.locations import KnowsPlaces
 from skipstone.commit import Change, Outcome, Transaction
 from skipstone.commit.retry import now_ms
 from skipstone.errors import FormatViolation, InvalidInput, NotFound
@@ -313,12 +314,23 @@ class Table(Writes, StatisticsVerbs):
             equal_schemes={**EQUAL_SCHEMES, **(equal_schemes or {})},
             equal_authorities=equal_authorities or {},
         )
+        self._check_alone(catalog, search.location or self.location)
         found = find_orphans(lambda: self.refresh()._loaded, catalog.storage, search)
         if not dry_run:
             catalog.storage.delete_many([info.path for info in found])
         return found
 
     # -- help
+
+    def _check_alone(self, catalog: Catalog, location: str) -> None:
+        """Refuse where files of other tables lie: this table does not know them."""
+        there = catalog.tables_under(location) if isinstance(catalog, KnowsPlaces) else []
+        others = [display(name) for name in there if name != self._loaded.identifier]
+        if others:
+            raise InvalidInput(
+                f"Cannot remove orphan files of {self.name}: expected no other table under {location}, got "
+                f"{', '.join(others[:5])}. Pass a location that holds files of this table only."
+            )
 
     def _apply(self, change: Change) -> None:
         transaction = self._begin()

@@ -47,9 +47,14 @@ def upsert_by_value(
 
 
 def upsert_delta(files: Any, deletes: Any, *, metadata: TableMetadata, ref: str) -> RowDelta:
-    """Data files and equality deletes as one change. It looks at no row, so it contradicts no other commit."""
+    """Data files and equality deletes as one change.
+
+    It looks at no row, so it contradicts no other commit, unless that adds rows where the deletes do not reach.
+    """
     added = pa.concat_tables([files, deletes], promote_options="permissive")
-    return RowDelta(files=added, ref=ref, written_with=metadata.current_schema)
+    specs = {metadata.spec(i) for i in deletes.column("spec_id").unique().to_pylist()}
+    only = next((s.spec_id for s in specs if not s.is_unpartitioned), None)
+    return RowDelta(files=added, ref=ref, written_with=metadata.current_schema, only_spec_id=only)
 
 
 def spec_for_deletes(

@@ -127,9 +127,12 @@ class Writes(Timeline):
         host = self._statements("merge")
         return host.MergeBuilder(table=self, rows=rows, on=on, branch=branch, spark=spark)
 
-    def add_files(self, files: Any, *, branch: str = MAIN) -> None:
-        """Add files that were written before, as `write_rows` describes them."""
-        self._apply(Append(files=files, ref=branch))
+    def add_files(self, files: Any, *, branch: str = MAIN, check_duplicate_files: bool = True) -> None:
+        """Add files that were written before, as `write_rows` describes them.
+
+        A file that is in the table already is refused; the check reads the paths of all its files.
+        """
+        self._apply(Append(files=files, ref=branch, refuses_known=check_duplicate_files))
 
     def apply(self, change: Change) -> None:
         """Make a change that was computed elsewhere, by a Spark job for example."""

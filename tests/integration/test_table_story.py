@@ -134,6 +134,10 @@ def test_a_transaction_is_seen_whole_or_not_at_all(table: Table) -> None:
     assert table.refresh().scan("id = 2000").count() == 0
 
 
+def test_the_main_branch_of_an_empty_table_can_be_named(lake: Lake) -> None:
+    assert lake.create_table("shop.empty", COLUMNS).scan(ref="main").to_arrow().num_rows == 0
+
+
 def test_branches_and_tags(table: Table) -> None:
     table.create_tag("start")
     table.create_branch("dev")
@@ -184,6 +188,9 @@ def test_time_travel_by_time_and_the_error_before_the_first_snapshot(table: Tabl
     assert table.scan(as_of=first).count() == 300
     with pytest.raises(NotFound):
         table.scan(as_of=first - 1_000_000).count()
+    assert table.scan(as_of=datetime.date(2100, 1, 1)).count() == 301
+    with pytest.raises(NotFound):
+        table.scan(as_of=datetime.date(2000, 1, 1)).count()
 
 
 def test_limit_reads_no_more_files_than_it_needs(table: Table) -> None:

@@ -126,6 +126,7 @@ class FilesystemCatalog:
             self._require_namespace(identifier[:-1])
             if find_current(self._storage, directory) is not None:
                 raise _name_taken(table)
+            self._check_holds_no_tables(identifier)
             # All first versions have one name, whatever their compression, so that one of two creators fails.
             name = MetadataFileName(version=1)
         else:
@@ -218,6 +219,19 @@ class FilesystemCatalog:
                 f"Cannot commit to {display(identifier)}: expected no table property {METADATA_PATH.key}. "
                 f"A table of a file system catalog keeps its metadata in its own directory."
             )
+
+    def _check_holds_no_tables(self, identifier: Identifier) -> None:
+        """A namespace that becomes a table would hide the tables in it, and they would go when it is dropped."""
+        waiting: list[Namespace] = [identifier]
+        while waiting:
+            space = waiting.pop()
+            for name, is_table in self._directories(space):
+                if is_table:
+                    raise AlreadyExists(
+                        f"Cannot create table {display(identifier)}: it is a namespace, with table "
+                        f"{display((*space, name))} in it. Choose another name."
+                    )
+                waiting.append((*space, name))
 
     def _directory(self, parts: Namespace) -> str:
         return location_under(self._warehouse, parts)

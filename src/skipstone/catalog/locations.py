@@ -1,10 +1,27 @@
-"""Where a table of a given name is kept: one directory per level under the warehouse."""
+"""Where a table of a given name is kept: one directory per level under the warehouse.
+
+Law: no two tables are given one directory, nor one inside the other's: whoever looks for files that a table does not
+know would find another table's. A renamed table keeps its directory, and so may a dropped one that is registered again.
+"""
 
 from __future__ import annotations
 
+import uuid
+from typing import Protocol, runtime_checkable
+
 from skipstone.catalog.identifiers import Identifier, display
+from skipstone.catalog.protocol import Catalog
 from skipstone.errors import InvalidInput
-from skipstone.storage.paths import join
+from skipstone.storage.paths import FILE, join, local_path, scheme_of, split_authority
+from skipstone.storage.protocol import Storage
+
+
+@runtime_checkable
+class KnowsPlaces(Protocol):
+    """A catalog that can tell which tables lie in a directory."""
+
+    def tables_under(self, location: str) -> list[Identifier]:
+        """The tables whose current metadata file lies under a location, sorted."""
 
 
 def location_under(warehouse: str, identifier: Identifier, *, namespace_location: str | None = None) -> str:
@@ -19,3 +36,31 @@ def location_under(warehouse: str, identifier: Identifier, *, namespace_location
     for part in (identifier[-1],) if namespace_location else identifier:
         location = join(location, part)
     return location
+
+
+def free_location(catalog: Catalog, identifier: Identifier) -> str:
+    """The default location of a new table, or one beside it where another table lies there already."""
+    location = catalog.default_location(identifier)
+    storage, fresh = catalog.storage, uuid.uuid4().hex[:8]
+    # A namespace may have the name of a table: then its tables would lie in that table's directory.
+    place, inside = location, ""
+    for _ in range(len(identifier) - 2):
+        place, _, name = place.rpartition("/")
+        inside = f"/{name}{inside}"
+        if _has_metadata(storage, place):
+            return f"{place}-{fresh}{inside}"
+    if catalog.namespace_exists(identifier) or _has_metadata(storage, location):
+        return f"{location}-{fresh}"
+    return location
+
+
+def _has_metadata(storage: Storage, location: str) -> bool:
+    return any(not child.is_directory for child in storage.children(join(location, "metadata")))
+
+
+def place_of(location: str) -> tuple[str, str]:
+    """Host or bucket, and path, however the location is spelled."""
+    if scheme_of(location) == FILE:
+        return "", local_path(location)
+    authority, path = split_authority(location)
+    return authority, f"/{path}"

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from skipstone.catalog.database import Database
 from skipstone.catalog.identifiers import Identifier, check_identifier, display
+from skipstone.catalog.locations import place_of
 from skipstone.catalog.metadata_store import MetadataStore, check_same_table, next_metadata_location
 from skipstone.catalog.protocol import LoadedTable
 from skipstone.catalog.sql_namespaces import SqlNamespaces
@@ -81,6 +82,16 @@ class SqlCatalog(SqlNamespaces):
         )
         with self._database.reading() as connection:
             return sorted((*namespace, name) for name in connection.scalars(query))
+
+    def tables_under(self, location: str) -> list[Identifier]:
+        host, path = place_of(location.rstrip("/"))
+        columns = TABLES.c.table_namespace, TABLES.c.table_name, TABLES.c.metadata_location
+        # Tables of every catalog in this database, for they may share a warehouse.
+        query = sa.select(*columns).where(TABLES.c.metadata_location.contains(f"{path}/", autoescape=True))
+        with self._database.reading() as connection:
+            found = [((*space.split("."), name), place_of(where)) for space, name, where in connection.execute(query)]
+        # LIKE finds the path anywhere, and ignores case in some databases.
+        return sorted(name for name, (on, there) in found if on == host and there.startswith(f"{path}/"))
 
     def table_exists(self, identifier: Identifier) -> bool:
         return len(identifier) > 1 and self._pointer(identifier) is not None

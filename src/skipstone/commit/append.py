@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skipstone.commit.conflicts import Conflicts
 from skipstone.commit.context import CommitContext
 from skipstone.commit.producer import Effect, Plan, SnapshotChange
+from skipstone.commit.still_there import check_not_there
 from skipstone.errors import InvalidInput
 from skipstone.metadata.tables.snapshots import Operation
 from skipstone.metadata.tables.table_metadata import TableMetadata
@@ -21,10 +23,14 @@ from skipstone.metadata.tables.table_metadata import TableMetadata
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Append(SnapshotChange):
-    """Add data files: a table of data-file columns and `spec_id`."""
+    """Add data files: a table of data-file columns and `spec_id`.
+
+    With `refuses_known`, none of them may be in the table already: its rows would be there twice.
+    """
 
     files: pa.Table
     is_fast: bool = False
+    refuses_known: bool = False
 
     @property
     def operation(self) -> str:
@@ -32,7 +38,11 @@ class Append(SnapshotChange):
 
     def plan(self, current: TableMetadata, context: CommitContext) -> Plan:
         refuse_deletes(self.files, self.operation)
-        return Plan(added=self.files, merges=not self.is_fast)
+
+        def check(conflicts: Conflicts, effect: Effect) -> None:
+            check_not_there(self.files, effect.remaining, metadata=current, context=context)
+
+        return Plan(added=self.files, merges=not self.is_fast, check=check if self.refuses_known else None)
 
     def kind(self, effect: Effect) -> Operation:
         return Operation.APPEND

@@ -23,7 +23,7 @@ from skipstone.commit.matching import in_partitions, partition_keys
 from skipstone.commit.metrics import verdicts_of_entries
 from skipstone.commit.removal import RemovedFiles, referenced_files
 from skipstone.errors import InvalidInput
-from skipstone.metadata.manifests.manifest import FileContent
+from skipstone.metadata.manifests.manifest import FileContent, ManifestContent, ManifestFile
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import Predicate
 from skipstone.zones.verdict import Verdict
@@ -110,6 +110,15 @@ class Conflicts:
                 gone = next((path for path in column.to_pylist() if path in paths), None)
                 if gone is not None:
                     raise self._reject(f"data file {gone}, which new deletes point to, was removed meanwhile")
+
+    def no_data_of_other_specs(self, spec_id: int, manifests: Iterable[ManifestFile]) -> None:
+        """No data file has another partition spec than the new equality deletes, which would not reach it."""
+        for m in manifests:
+            if m.content == ManifestContent.DATA and m.partition_spec_id != spec_id and not m.has_no_live_files:
+                raise self._reject(
+                    f"data files were added meanwhile under partition spec {m.partition_spec_id}, where equality "
+                    f"deletes under spec {spec_id} do not reach"
+                )
 
     def no_new_deletes_for(self, removed: Iterable[RemovedFiles], *, ignore_equality: bool = False) -> None:
         """Nobody deleted rows of data files that the change replaces: the deletes would be lost."""

@@ -25,7 +25,7 @@ from skipstone.commit.still_there import check_all_removed
 from skipstone.metadata.manifests.manifest import ManifestContent
 from skipstone.metadata.tables.snapshots import Operation
 from skipstone.metadata.tables.table_metadata import TableMetadata
-from skipstone.predicate.nodes import Predicate
+from skipstone.predicate.nodes import TRUE, Predicate
 from skipstone.predicate.normalise import normalise
 
 REPLACE_PARTITIONS: Final = "replace-partitions"
@@ -86,7 +86,8 @@ class Overwrite(SnapshotChange):
 class ReplacePartitions(SnapshotChange):
     """Add data files; all that was in their partitions goes. In an unpartitioned table, that is everything.
 
-    Files of other partition specs stay, as in the reference implementation. `isolation` None lets the last writer win.
+    Files of other partition specs stay, as in the reference implementation, unless the new files have no partitions:
+    then all files go, whatever their spec. `isolation` None lets the last writer win.
     """
 
     files: pa.Table
@@ -107,6 +108,8 @@ class ReplacePartitions(SnapshotChange):
             group.spec.spec_id: frozenset(partition_keys(group.entries, current, group.spec))
             for group in groups_of(self.files, current)
         }
+        if any(not current.spec(spec_id).fields for spec_id in partitions):
+            return self._plan_everything()
 
         def check(conflicts: Conflicts, effect: Effect) -> None:
             if self.isolation is None:
@@ -116,6 +119,16 @@ class ReplacePartitions(SnapshotChange):
                 conflicts.no_new_files_in(partitions, data=True)
 
         return Plan(added=self.files, removal=Removal(partitions=partitions), check=check)
+
+    def _plan_everything(self) -> Plan:
+        def check(conflicts: Conflicts, effect: Effect) -> None:
+            if self.isolation is None:
+                return
+            conflicts.no_new_deletes(TRUE)
+            if self.isolation == Isolation.SERIALIZABLE:
+                conflicts.no_new_data(TRUE)
+
+        return Plan(added=self.files, removal=Removal(predicate=TRUE), check=check)
 
     def kind(self, effect: Effect) -> Operation:
         return Operation.OVERWRITE

@@ -250,7 +250,11 @@ class _Step:
         if gone:
             mask |= np.array([path in gone for path in referenced_files(entries)], np.bool_)
         if spec.spec_id in r.partitions:
-            mask |= in_partitions(entries, metadata, spec, r.partitions[spec.spec_id])
+            going = in_partitions(entries, metadata, spec, r.partitions[spec.spec_id])
+            if spec.is_unpartitioned:
+                # Equality deletes without a partition are about files of every spec, and some of those stay.
+                going &= integers(entries, "content") != FileContent.EQUALITY_DELETES
+            mask |= going
         if r.predicate is not None:
             # Metrics of deletes say nothing about the rows they delete: only the whole partition going is a proof.
             verdicts = verdicts_of_partitions(r.predicate, entries, metadata, spec, r.float_order)

@@ -32,13 +32,15 @@ class RowDelta(SnapshotChange):
     """Add data files and delete files (told apart by `content`); remove delete files that the new ones take in.
 
     `conflict_filter` (bound) says which rows the change was computed from. `referenced_files` are data files that new
-    deletes point to beyond those their metadata names.
+    deletes point to beyond those their metadata names. `only_spec_id` is the one partition spec that equality deletes
+    reach: no data file may have another.
     """
 
     files: pa.Table
     remove_files: Any = None
     remove_delete_files: Any = None
     referenced_files: Any = None
+    only_spec_id: int | None = None
     conflict_filter: Predicate | None = None
     isolation: Isolation = Isolation.SERIALIZABLE
 
@@ -59,6 +61,8 @@ class RowDelta(SnapshotChange):
             check_all_removed(removal, effect.remaining, conflicts)
             check_one_vector_each(vectors, effect.remaining, conflicts, metadata=current, context=context)
             conflicts.data_files_exist((pointed_to | paths_of(self.referenced_files)) - own)
+            if self.only_spec_id is not None:
+                conflicts.no_data_of_other_specs(self.only_spec_id, effect.remaining.manifests)
             data = [r for r in effect.remaining.removed if r.content == ManifestContent.DATA]
             if data:
                 conflicts.no_new_deletes_for(data)

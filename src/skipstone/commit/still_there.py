@@ -1,4 +1,5 @@
-"""Files that a change names are in the table: those to remove, and the one deletion vector a data file may have.
+"""Files that a change names are in the table, or are not: those to remove, those to add, and the one deletion vector
+that a data file may have.
 
 Where nobody committed meanwhile, a file that is not there is the caller's mistake; otherwise it is a conflict.
 
@@ -10,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+import pyarrow as pa
+
 from skipstone.commit.conflicts import Conflicts
 from skipstone.commit.context import CommitContext
 from skipstone.commit.manifests import entries_of, is_live
-from skipstone.commit.removal import Remaining, Removal, missing_of
+from skipstone.commit.removal import Remaining, Removal, missing_of, paths_of
 from skipstone.errors import InvalidInput
 from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
 from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.storage.paths import key_of
 
 _VECTOR_COLUMNS = ("status", "referenced_data_file", "content_offset")
 
@@ -31,6 +35,27 @@ def check_all_removed(removal: Removal, remaining: Remaining, conflicts: Conflic
         gone = sorted(removal.delete_files - remaining.delete_keys(), key=str)
         if gone:
             raise conflicts.absent(f"delete file {gone[0][0]}", others=len(gone) - 1)
+
+
+def check_not_there(files: pa.Table, remaining: Remaining, *, metadata: TableMetadata, context: CommitContext) -> None:
+    """None of the new data files is there, however its path is spelled."""
+    new = {key_of(path): path for path in paths_of(files)}
+    for manifest in remaining.manifests:
+        if manifest.content == ManifestContent.DATA and not manifest.has_no_live_files:
+            there = context.staging.once(
+                ("paths", manifest.manifest_path),
+                lambda m=manifest: _live_paths(m, metadata, context),  # type: ignore[misc]
+            )
+            for path in there & new.keys():
+                raise InvalidInput(
+                    f"Cannot add file {new[path]}: it is in the table already, and its rows would be there twice. "
+                    "Leave it out."
+                )
+
+
+def _live_paths(manifest: ManifestFile, metadata: TableMetadata, context: CommitContext) -> frozenset[str]:
+    table: Any = entries_of(context.storage, metadata, manifest, columns=("status", "file_path"))
+    return frozenset(map(key_of, table.filter(is_live(table)).column("file_path").to_pylist()))
 
 
 def check_one_vector_each(

@@ -24,7 +24,7 @@ from skipstone.commit.overwrite import REPLACE_PARTITIONS, ReplacePartitions
 from skipstone.commit.producer import WAP_ID, SnapshotChange
 from skipstone.errors import InvalidInput, NotFound, Unsupported, what_exists
 from skipstone.maintenance.branches import require_snapshot
-from skipstone.maintenance.reachable import key_of, live_files
+from skipstone.maintenance.reachable import live_files
 from skipstone.metadata.manifests.manifest import EntryStatus, ManifestContent
 from skipstone.metadata.tables.history import ancestors_of, is_ancestor
 from skipstone.metadata.tables.metadata_changes import set_ref
@@ -33,6 +33,7 @@ from skipstone.metadata.tables.snapshots import Operation, Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import unified_type, unify_partition
 from skipstone.plan.snapshot_manifests import partition_type_of
+from skipstone.storage.paths import key_of
 from skipstone.storage.protocol import Storage
 
 pa: Any = pyarrow

@@ -12,24 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from skipstone.commit.manifests import entries_of, is_live, manifests_of
-from skipstone.errors import InvalidInput, NotFound
+from skipstone.errors import NotFound
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import in_parallel
-from skipstone.storage.paths import canonical
+from skipstone.storage.paths import key_of
 from skipstone.storage.protocol import Storage
 
 _COLUMNS: Final = ("status", "content", "file_path")
-
-
-def key_of(path: str) -> str:
-    """The one spelling of a path."""
-    try:
-        return canonical(path)
-    except InvalidInput:
-        # Some old tables name files by relative paths: nothing to make equal.
-        return path
 
 
 def manifests_by_path(

@@ -58,6 +58,15 @@ def canonical(location: str) -> str:
     return local_path(location) if scheme_of(location) == FILE else location
 
 
+def key_of(path: str) -> str:
+    """The one spelling of a path that names a file of a table."""
+    try:
+        return canonical(path)
+    except InvalidInput:
+        # Some old tables name files by relative paths: nothing to make equal.
+        return path
+
+
 def absolute_location(location: str) -> str:
     """A caller's location made absolute, without a trailing slash: relative paths count from the working directory."""
     if not location:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 from tests.support.commits import Lake, data_files, entries, equality_deletes, joined
 
-from skipstone.commit import Append, Committed, SetRef, UpdateSpec, UpgradeFormat
+import skipstone
+from skipstone.commit import Append, Committed, Delete, SetRef, UpdateSpec, UpgradeFormat
 from skipstone.errors import InvalidInput
 from skipstone.metadata.tables.refs import tag
+from skipstone.write import write_rows
 
 
 @pytest.fixture
@@ -165,3 +170,43 @@ def test_a_table_upgraded_from_v1_to_v3_gives_row_ids_to_old_files_on_the_next_c
 
 def _current(lake: Lake):  # type: ignore[no-untyped-def]
     return lake.metadata.current_snapshot
+
+
+def test_a_file_that_is_in_the_table_is_not_added_again(lake: Lake) -> None:
+    lake.create()
+    lake.commit(Append(files=data_files("file:///d/a", "file:///d/b"))).unwrap()
+    before = lake.metadata
+    again = Append(files=data_files("/d/b", "/d/c"), refuses_known=True)
+    with pytest.raises(InvalidInput, match="Cannot add file /d/b: it is in the table already"):
+        lake.commit(again)
+    assert lake.metadata == before
+    lake.commit(Delete(files=["file:///d/b"])).unwrap()
+    lake.commit(again).unwrap()
+    assert set(lake.live()) == {"file:///d/a", "/d/b", "/d/c"}
+
+
+def test_a_file_that_somebody_added_meanwhile_is_not_added_again(lake: Lake) -> None:
+    lake.create()
+    base = lake.table
+    lake.commit(Append(files=data_files("a"))).unwrap()
+    with pytest.raises(InvalidInput, match="Cannot add file a: it is in the table already"):
+        lake.commit(Append(files=data_files("a"), refuses_known=True), base=base)
+    lake.commit(Append(files=data_files("b"), refuses_known=True), base=base).unwrap()
+    assert set(lake.live()) == {"a", "b"}
+
+
+def test_add_files_refuses_what_is_there_unless_told_not_to_look(tmp_path: Path) -> None:
+    table = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path / "w")).create_table(
+        "db.t", [("id", "long")]
+    )
+    files = write_rows(pa.table({"id": [1, 2]}), metadata=table.metadata, storage=table.storage)
+    table.add_files(files)
+    with pytest.raises(InvalidInput, match="its rows would be there twice"):
+        table.add_files(files)
+    with pytest.raises(InvalidInput, match="its rows would be there twice"), table.transaction() as tx:
+        tx.delete("id = 1")
+        tx.add_files(files)  # the delete wrote its rows anew
+        tx.add_files(files)
+    assert table.refresh().scan().count() == 2
+    table.add_files(files, check_duplicate_files=False)
+    assert table.scan().count() == 4

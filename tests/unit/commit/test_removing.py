@@ -17,7 +17,19 @@ from tests.support.commits import (
     vectors,
 )
 
-from skipstone.commit import Append, Delete, Overwrite, Replace, ReplacePartitions, RowDelta, UpdateSchema, UpdateSpec
+from skipstone.commit import (
+    Append,
+    Delete,
+    Isolation,
+    Overwrite,
+    Rejected,
+    Replace,
+    ReplacePartitions,
+    RowDelta,
+    UpdateSchema,
+    UpdateSpec,
+    UpgradeFormat,
+)
 from skipstone.errors import InvalidInput
 from skipstone.metadata.types import STRING
 from skipstone.predicate import as_predicate, bind
@@ -172,6 +184,42 @@ def test_replacing_partitions_of_an_unpartitioned_table_replaces_all(lake: Lake)
     lake.commit(Append(files=data_files("a", "b"))).unwrap()
     lake.commit(ReplacePartitions(files=data_files("c"))).unwrap()
     assert set(lake.live()) == {"c"} and operation(lake) == "overwrite"
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_replacing_all_after_the_table_had_partitions_replaces_files_of_every_spec(lake: Lake, version: int) -> None:
+    """Files without partitions take the place of all, however the others are partitioned."""
+    lake.create(format_version=version)
+    lake.commit(Append(files=data_files("was"))).unwrap()
+    lake.commit(UpdateSpec(change=lambda u: u.add_field("state"))).unwrap()
+    lake.commit(Append(files=data_files("ca", spec_id=1, state="CA"))).unwrap()
+    lake.commit(ReplacePartitions(files=data_files("new"))).unwrap()
+    assert set(lake.live()) == {"new"} and operation(lake) == "overwrite"
+
+
+@pytest.mark.parametrize("isolation", [None, *Isolation])
+def test_replacing_all_minds_what_others_added_under_another_spec(lake: Lake, isolation: Isolation | None) -> None:
+    lake.create()
+    lake.commit(UpdateSpec(change=lambda u: u.add_field("state"))).unwrap()
+    base = lake.table
+    lake.commit(Append(files=data_files("theirs", spec_id=1, state="CA"))).unwrap()
+    outcome = lake.commit(ReplacePartitions(files=data_files("new"), isolation=isolation), base=base)
+    assert isinstance(outcome, Rejected) == (isolation == Isolation.SERIALIZABLE)
+    assert set(lake.live()) == ({"theirs"} if isolation == Isolation.SERIALIZABLE else {"new"})
+
+
+def test_equality_deletes_for_every_spec_stay_while_files_of_another_spec_do(lake: Lake) -> None:
+    """A spec whose fields are all void has one partition, but its equality deletes reach the whole table."""
+    lake.create(format_version=1, partition_by=["state"])
+    lake.commit(Append(files=data_files("ca", state="CA"))).unwrap()
+    lake.commit(UpdateSpec(change=lambda u: u.remove_field("state"))).unwrap()
+    assert [f.is_void for f in lake.metadata.default_spec.fields] == [True]
+    lake.commit(UpgradeFormat(format_version=2)).unwrap()
+    void = lake.metadata.default_spec_id
+    lake.commit(Append(files=data_files("a", spec_id=void, state=None))).unwrap()
+    lake.commit(RowDelta(files=equality_deletes("e", spec_id=void, state=None))).unwrap()
+    lake.commit(ReplacePartitions(files=data_files("b", spec_id=void, state=None))).unwrap()
+    assert set(lake.live()) == {"ca", "b", "e"}
 
 
 def test_replace_keeps_the_sequence_number_so_that_newer_equality_deletes_apply(lake: Lake) -> None:

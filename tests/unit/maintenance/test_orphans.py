@@ -12,7 +12,7 @@ import pytest
 import skipstone
 from skipstone import Lake, Table
 from skipstone.commit import manifests
-from skipstone.errors import InvalidInput, NotFound
+from skipstone.errors import AlreadyExists, InvalidInput, NotFound
 from skipstone.maintenance import PrefixMismatch, Search, find_orphans
 from skipstone.storage.local import LocalStorage
 from skipstone.storage.paths import local_path
@@ -171,3 +171,73 @@ def test_schemes_of_one_store_are_equal() -> None:
     assert search().split("s3a://b/t/f") == search().split("s3n://b/t/f") == search().split("s3://b/t/f")
     assert search().split("s3://b/t/f") != search().split("s3://c/t/f")
     assert search().split("/a/b") == search().split("file:/a/b") == search().split("file:///a/b")
+
+
+@pytest.fixture
+def sql(tmp_path: Path) -> Lake:
+    return skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "lake"))
+
+
+def test_a_new_table_under_the_old_name_of_a_renamed_one_has_a_place_of_its_own(sql: Lake) -> None:
+    sql.create_table("db.t", [("id", "long")]).append([{"id": 1}])
+    sql.rename_table("db.t", "db.old")
+    fresh = sql.create_table("db.t", [("id", "long")])
+    fresh.append([{"id": 2}])
+    assert fresh.remove_orphan_files(older_than=NOW) == []
+    assert sql.load_table("db.old").scan().to_arrow().to_pylist() == [{"id": 1}]
+
+
+def test_a_dropped_table_can_be_registered_again_after_another_took_its_name(sql: Lake) -> None:
+    first = sql.create_table("db.t", [("id", "long")])
+    first.append([{"id": 1}])
+    sql.drop_table("db.t")
+    sql.create_table("db.t", [("id", "long")]).remove_orphan_files(older_than=NOW)
+    assert sql.register_table("db.again", first.metadata_location).scan().count() == 1
+
+
+def test_a_purged_table_leaves_its_place_to_the_next(sql: Lake) -> None:
+    first = sql.create_table("db.t", [("id", "long")])
+    first.append([{"id": 1}])
+    sql.drop_table("db.t", purge=True)
+    assert sql.create_table("db.t", [("id", "long")]).location == first.location
+
+
+@pytest.mark.parametrize("names", [("db.t", "db.t.x"), ("db.t.x", "db.t")], ids=" then ".join)
+def test_a_table_and_a_namespace_of_one_name_do_not_share_a_directory(sql: Lake, names: tuple[str, str]) -> None:
+    for name in names:
+        sql.create_table(name, [("id", "long")]).append([{"id": 1}])
+    for name in names:
+        assert sql.load_table(name).remove_orphan_files(older_than=NOW) == []
+    assert [sql.load_table(name).scan().count() for name in names] == [1, 1]
+
+
+@pytest.mark.parametrize("inside", ["", "/inside"])
+@pytest.mark.parametrize("spelling", ["{}", "file://{}"])
+def test_files_of_another_table_in_the_directory_are_never_orphans(sql: Lake, inside: str, spelling: str) -> None:
+    """As catalogs of other programs leave it, which give every table of a name the same directory."""
+    table = sql.create_table("db.t", [("id", "long")])
+    other = sql.create_table("db.other", [("id", "long")], location=spelling.format(table.location + inside))
+    other.append([{"id": 1}])
+    with pytest.raises(InvalidInput, match=r"expected no other table under .*/db/t, got db\.other\. Pass a location"):
+        table.remove_orphan_files(older_than=NOW)
+    assert other.scan().count() == 1
+
+
+def test_another_tables_directory_that_only_looks_alike_is_no_obstacle(sql: Lake) -> None:
+    table = sql.create_table("db.a_b", [("id", "long")])
+    for name in ("db.axb", "db.A_B", "db.a_b2"):
+        sql.create_table(name, [("id", "long")])
+    sql.create_table("db.deep", [("id", "long")], location=f"{table.location}-2{table.location}")
+    left = put(table, "data/left.parquet")
+    assert names(table.remove_orphan_files(older_than=NOW)) == {left.name}
+
+
+def test_a_directory_that_holds_tables_does_not_become_a_table(tmp_path: Path) -> None:
+    lake = skipstone.catalog(str(tmp_path / "lake"))
+    lake.create_table("db.t.deep.x", [("id", "long")]).append([{"id": 1}])
+    with pytest.raises(AlreadyExists, match=r"Cannot create table db\.t: it is a namespace, with table db\.t\.deep\.x"):
+        lake.create_table("db.t", [("id", "long")])
+    assert lake.load_table("db.t.deep.x").scan().count() == 1
+    lake.drop_table("db.t.deep.x")
+    lake.create_table("db.t", [("id", "long")]).append([{"id": 2}])
+    assert lake.list_tables("db") == ["db.t"]

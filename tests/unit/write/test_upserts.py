@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import skipstone
-from skipstone.errors import InvalidInput
+from skipstone.errors import CommitRejected, InvalidInput
 
 COLUMNS = [("id", "long"), ("day", "date"), ("v", "string"), ("at", "int")]
 
@@ -102,3 +102,27 @@ def test_v1_tables_are_refused(tmp_path: Path) -> None:
 def test_unknown_modes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="expected one of merge, equality-delete"):
         made(tmp_path).set_properties({"write.upsert.mode": "replace"})
+
+
+def test_rows_that_come_meanwhile_where_the_deletes_do_not_reach_are_a_conflict(tmp_path: Path) -> None:
+    """Another spec has other partitions: the old row of the key would stay beside the new one."""
+    table = made(tmp_path, partition_by=["day"])
+    table.append([row(1, "a")])
+    stale, other = (reloaded(tmp_path) for _ in range(2))
+    other.append([row(2, "theirs")])
+    stale.upsert([row(1, "b"), row(2, "b")], on=["id", "day"])
+    assert values(stale) == [(1, "b"), (2, "b")], "rows of the same spec are reached"
+    stale = reloaded(tmp_path)
+    with other.update_spec() as spec:
+        spec.add_term("bucket(4, id)")
+    other.append([row(3, "theirs")])
+    with pytest.raises(
+        CommitRejected, match="under partition spec 1, where equality deletes under spec 0 do not reach"
+    ):
+        stale.upsert([row(3, "c")], on=["id", "day"])
+    assert values(reloaded(tmp_path)) == [(1, "b"), (2, "b"), (3, "theirs")]
+
+
+def reloaded(tmp_path: Path) -> Any:
+    mode = "equality-delete"
+    return skipstone.catalog(f"sqlite:///{tmp_path}/{mode}.db", warehouse=str(tmp_path / mode)).load_table("db.t")
