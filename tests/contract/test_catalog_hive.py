@@ -162,6 +162,38 @@ def test_a_table_of_another_kind_is_not_loaded_and_not_listed(catalog: HiveCatal
     assert catalog.list_tables(("db",)) == []
     with pytest.raises(NotFound, match="expected an Iceberg table"):
         catalog.load(("db", "plain"))
+    with pytest.raises(NotFound, match="expected an Iceberg table"):
+        catalog.rename(("db", "plain"), ("db", "other"))
+    with pytest.raises(NotFound, match="expected an Iceberg table"):
+        catalog.drop(("db", "plain"))
+    assert catalog._client.call("get_all_tables", db_name="db") == ["plain"]
+
+
+@pytest.mark.parametrize("uses_locks", [True, False])
+def test_a_commit_during_a_rename_is_not_undone(
+    catalog: HiveCatalog, monkeypatch: pytest.MonkeyPatch, uses_locks: bool
+) -> None:
+    first = contract.created(catalog)
+    renaming = HiveCatalog(
+        catalog._client.uri, warehouse=catalog.warehouse, storage=LocalStorage(is_durable=False), uses_locks=uses_locks
+    )
+    wanted = contract.changed(first.metadata, a="1")
+    call, moment = HiveClient.call, "lock" if uses_locks else "alter_table_with_environment_context"
+
+    def late(self: HiveClient, name: str, /, **arguments: Any) -> Any:
+        if self is renaming._client and name == moment:
+            catalog.publish(("db", "t"), first, wanted)
+        return call(self, name, **arguments)
+
+    monkeypatch.setattr(HiveClient, "call", late)
+    if uses_locks:
+        renaming.rename(("db", "t"), ("db", "u"))
+        assert catalog.load(("db", "u")).metadata == wanted
+    else:
+        with pytest.raises(CommitRejected, match="has been modified"):
+            renaming.rename(("db", "t"), ("db", "u"))
+        assert catalog.load(("db", "t")).metadata == wanted
+    renaming.close()
 
 
 def test_without_locks_the_metastore_decides_who_was_first(catalog: HiveCatalog) -> None:
