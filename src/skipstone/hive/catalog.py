@@ -180,7 +180,7 @@ class HiveCatalog:
         """The Iceberg tables; a metastore has others too."""
         self._database(namespace)
         names = self._client.call("get_all_tables", db_name=namespace[0])
-        found = self._client.call("get_table_objects_by_name", dbname=namespace[0], tbl_names=names) if names else []
+        found = self._client.tables(namespace[0], names) if names else []
         return sorted((*namespace, table.tableName) for table in found if is_iceberg(table))
 
     def table_exists(self, identifier: Identifier) -> bool:
@@ -352,7 +352,7 @@ class HiveCatalog:
 
     def _find(self, identifier: Identifier) -> Any:
         try:
-            return self._client.call("get_table", dbname=identifier[0], tbl_name=identifier[1])
+            return self._client.table(identifier[0], identifier[1])
         except NotFound:
             return None
 
