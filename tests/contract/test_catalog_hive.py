@@ -15,10 +15,12 @@ import pytest
 from tests.contract import test_catalog as contract
 
 from skipstone.catalog import Catalog
-from skipstone.errors import CommitOutcomeUnknown, CommitRejected, InvalidInput, NotFound
+from skipstone.errors import CommitOutcomeUnknown, CommitRejected, InvalidInput, NotFound, Unsupported
 from skipstone.hive.catalog import HiveCatalog
 from skipstone.hive.client import HiveClient
+from skipstone.hive.publish import import_statistics
 from skipstone.hive.service import HiveServer, HiveService, ServerSettings
+from skipstone.hive.service.reading import ReadingCalls
 from skipstone.hive.store import HiveStore
 from skipstone.hive.thrift import api
 from skipstone.lake import Lake
@@ -135,7 +137,7 @@ def test_a_connection_that_breaks_before_the_change_rejects_it(
     call = HiveClient.call
 
     def broken(self: HiveClient, name: str, /, **arguments: Any) -> Any:
-        if name == "get_table":
+        if name == "get_table_req":
             raise ConnectionError("broken")
         return call(self, name, **arguments)
 
@@ -156,12 +158,57 @@ def test_a_commit_leaves_no_statistics_marked_as_accurate(catalog: HiveCatalog, 
     assert "COLUMN_STATS_ACCURATE" not in service._store.table("db", "t").parameters
 
 
+def test_a_metastore_of_hive_4_has_all_that_is_asked_for(catalog: HiveCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What Hive 4.0 and 4.1 have dropped of what Hive 2 had.
+    for name in ("get_table", "get_table_objects_by_name"):
+        monkeypatch.delattr(ReadingCalls, name)
+        with pytest.raises(Unsupported):
+            catalog._client.call(name, dbname="db")
+    contract.test_a_published_change_is_the_current_metadata(catalog)
+    assert catalog.list_tables(("db",)) == [("db", "t")]
+    catalog.rename(("db", "t"), ("db", "u"))
+    assert import_statistics(catalog._client, "db", "u") == []
+    catalog.drop(("db", "u"))
+
+
 def test_a_table_of_another_kind_is_not_loaded_and_not_listed(catalog: HiveCatalog) -> None:
     with HiveClient(catalog._client.uri) as client:
         client.call("create_table", tbl=api.Table(tableName="plain", dbName="db", tableType="MANAGED_TABLE"))
     assert catalog.list_tables(("db",)) == []
     with pytest.raises(NotFound, match="expected an Iceberg table"):
         catalog.load(("db", "plain"))
+    with pytest.raises(NotFound, match="expected an Iceberg table"):
+        catalog.rename(("db", "plain"), ("db", "other"))
+    with pytest.raises(NotFound, match="expected an Iceberg table"):
+        catalog.drop(("db", "plain"))
+    assert catalog._client.call("get_all_tables", db_name="db") == ["plain"]
+
+
+@pytest.mark.parametrize("uses_locks", [True, False])
+def test_a_commit_during_a_rename_is_not_undone(
+    catalog: HiveCatalog, monkeypatch: pytest.MonkeyPatch, uses_locks: bool
+) -> None:
+    first = contract.created(catalog)
+    renaming = HiveCatalog(
+        catalog._client.uri, warehouse=catalog.warehouse, storage=LocalStorage(is_durable=False), uses_locks=uses_locks
+    )
+    wanted = contract.changed(first.metadata, a="1")
+    call, moment = HiveClient.call, "lock" if uses_locks else "alter_table_with_environment_context"
+
+    def late(self: HiveClient, name: str, /, **arguments: Any) -> Any:
+        if self is renaming._client and name == moment:
+            catalog.publish(("db", "t"), first, wanted)
+        return call(self, name, **arguments)
+
+    monkeypatch.setattr(HiveClient, "call", late)
+    if uses_locks:
+        renaming.rename(("db", "t"), ("db", "u"))
+        assert catalog.load(("db", "u")).metadata == wanted
+    else:
+        with pytest.raises(CommitRejected, match="has been modified"):
+            renaming.rename(("db", "t"), ("db", "u"))
+        assert catalog.load(("db", "t")).metadata == wanted
+    renaming.close()
 
 
 def test_without_locks_the_metastore_decides_who_was_first(catalog: HiveCatalog) -> None:

@@ -69,10 +69,10 @@ def ours(store: HiveStore) -> Iterator[HiveServer]:
 
 @pytest.fixture(scope="module")
 def java(iceberg_java: SparkSession, store: HiveStore) -> Iterator[JavaClient]:
-    """Hive's own client, of Hive 2, connected to our service."""
+    """Hive's own client, of Hive 2, connected to our service, which knows it as such by what it says."""
     from tests.support.metastore import JavaClient
 
-    service = HiveService(store, allow_writes=True, for_hive_2=True)
+    service = HiveService(store, allow_writes=True)
     with HiveServer(service, ServerSettings(port=0)) as server:
         client = JavaClient(iceberg_java, server.port)
         yield client

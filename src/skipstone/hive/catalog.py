@@ -180,7 +180,7 @@ class HiveCatalog:
         """The Iceberg tables; a metastore has others too."""
         self._database(namespace)
         names = self._client.call("get_all_tables", db_name=namespace[0])
-        found = self._client.call("get_table_objects_by_name", dbname=namespace[0], tbl_names=names) if names else []
+        found = self._client.tables(namespace[0], names) if names else []
         return sorted((*namespace, table.tableName) for table in found if is_iceberg(table))
 
     def table_exists(self, identifier: Identifier) -> bool:
@@ -224,19 +224,26 @@ class HiveCatalog:
         _check(old)
         _check(new)
         self._database(new[:-1])
-        table = self._require(old)
+        _check_kind(old, self._require(old))
         if self._find(new) is not None:
             raise _name_taken(f"rename {display(old)} to", display(new))
-        table.dbName, table.tableName = new[0], new[1]
         with self._locked(old):
+            # Read under the lock, and expected to be so still: an older entry would undo a commit in between.
+            table = self._require(old)
+            context = _expecting(_pointer(old, table))
+            table.dbName, table.tableName = new[0], new[1]
             try:
-                self._client.call("alter_table", dbname=old[0], tbl_name=old[1], new_tbl=table)
+                self._change(old, table, context)
             except InvalidInput as error:
                 raise _refused(f"rename table {display(old)} to {display(new)}", error) from None
+            except MetastoreError as error:
+                if _MODIFIED in str(error):
+                    raise _rejected(old, f"the metastore says: {error}") from error
+                raise
 
     def drop(self, identifier: Identifier) -> None:
         _check(identifier)
-        self._require(identifier)
+        _check_kind(identifier, self._require(identifier))
         with self._locked(identifier):
             self._client.call(
                 "drop_table_with_environment_context", dbname=identifier[0], name=identifier[1], deleteData=False
@@ -269,26 +276,24 @@ class HiveCatalog:
             changed.parameters[PREVIOUS_METADATA_LOCATION] = expected
             # Statistics in the metastore are of the rows before this commit.
             changed.parameters.pop(ACCURATE, None)
-            context = {
-                "DO_NOT_UPDATE_STATS": "true",
-                "expected_parameter_key": METADATA_LOCATION,
-                "expected_parameter_value": expected,
-            }
-            self._alter(identifier, changed, context, location)
+            self._alter(identifier, changed, _expecting(expected), location)
 
     def _alter(self, identifier: Identifier, table: Struct, context: dict[str, str], location: str) -> None:
         try:
-            self._client.call(
-                "alter_table_with_environment_context",
-                dbname=identifier[0],
-                tbl_name=identifier[1],
-                new_tbl=table,
-                environment_context=api.EnvironmentContext(properties=context),
-            )
+            self._change(identifier, table, context)
         except (ConnectionError, MetastoreError) as error:
             if isinstance(error, MetastoreError) and _MODIFIED in str(error):
                 raise _rejected(identifier, f"the metastore says: {error}") from error
             self._settle_unknown(identifier, location, error)
+
+    def _change(self, identifier: Identifier, table: Struct, context: dict[str, str]) -> None:
+        self._client.call(
+            "alter_table_with_environment_context",
+            dbname=identifier[0],
+            tbl_name=identifier[1],
+            new_tbl=table,
+            environment_context=api.EnvironmentContext(properties=context),
+        )
 
     def _settle_unknown(self, identifier: Identifier, location: str, error: Exception) -> None:
         """After an answer that was lost: the commit happened if the pointer is ours."""
@@ -347,7 +352,7 @@ class HiveCatalog:
 
     def _find(self, identifier: Identifier) -> Any:
         try:
-            return self._client.call("get_table", dbname=identifier[0], tbl_name=identifier[1])
+            return self._client.table(identifier[0], identifier[1])
         except NotFound:
             return None
 
@@ -388,10 +393,23 @@ def _reopen(uri: str, warehouse: str, storage: Storage, uses_locks: bool) -> Hiv
     return HiveCatalog(uri, warehouse=warehouse, storage=storage, uses_locks=uses_locks)
 
 
-def _pointer(identifier: Identifier, table: Any) -> str:
+def _expecting(location: str) -> dict[str, str]:
+    """What tells a metastore to change a table only if its metadata is still there."""
+    return {
+        "DO_NOT_UPDATE_STATS": "true",
+        "expected_parameter_key": METADATA_LOCATION,
+        "expected_parameter_value": location,
+    }
+
+
+def _check_kind(identifier: Identifier, table: Any) -> None:
     if not is_iceberg(table):
         kind = (table.parameters or {}).get("table_type") or table.tableType
         raise NotFound(f"Cannot load table {display(identifier)}: expected an Iceberg table, got {kind}.")
+
+
+def _pointer(identifier: Identifier, table: Any) -> str:
+    _check_kind(identifier, table)
     location = (table.parameters or {}).get(METADATA_LOCATION)
     if not location:
         raise FormatViolation(

@@ -98,6 +98,19 @@ class HiveClient:
                 self._is_old = True
         return self._is_old
 
+    # -- tables, by calls that Hive has had since 2.3: Hive 4 dropped those before them
+
+    def table(self, database: str, name: str) -> Struct:
+        """A table's entry."""
+        request = api.GetTableRequest(dbName=database, tblName=name)
+        entry: Struct = self.call("get_table_req", req=request).table
+        return entry
+
+    def tables(self, database: str, names: Sequence[str]) -> list[Struct]:
+        """The entries of those of these tables that there are."""
+        request = api.GetTablesRequest(dbName=database, tblNames=list(names))
+        return list(self.call("get_table_objects_by_name_req", req=request).tables)
+
     # -- column statistics
 
     def table_statistics(self, database: str, table: str, columns: Sequence[str]) -> list[ColumnStatistics]:

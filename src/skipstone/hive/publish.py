@@ -48,7 +48,7 @@ def publish_table(client: HiveClient, ours: Table, database: str, table: str) ->
     columns, snapshot = list(known_columns(ours)), ours.metadata.current_snapshot
     if not columns or snapshot is None:
         return []
-    entry = client.call("get_table", dbname=database, tbl_name=table)
+    entry = client.table(database, table)
     there = {column.name.lower() for column in entry.sd.cols}
     columns = [name for name in columns if name.lower() in there]
     partitions: dict[str, list[ColumnStatistics]] = {}
@@ -76,11 +76,11 @@ def publish_statistics(
     """
     if not statistics and not partitions:
         return
-    columns = client.call("get_table", dbname=database, tbl_name=table).sd.cols
+    columns = client.table(database, table).sd.cols
     if statistics:
         named = _as_there(statistics, columns)
         client.put_table_statistics(database, table, named)
-        entry = client.call("get_table", dbname=database, tbl_name=table)
+        entry = client.table(database, table)
         if _mark(entry, named, is_current):
             # The metastore would look at the files and take back what was just said.
             context = api.EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
@@ -105,7 +105,7 @@ def import_statistics(
     client: HiveClient, database: str, table: str, *, partitions: Sequence[str] = ()
 ) -> list[ImportedStatistics]:
     """All statistics that a metastore has of a table's columns, and of those partitions."""
-    entry = client.call("get_table", dbname=database, tbl_name=table)
+    entry = client.table(database, table)
     columns = [column.name for column in entry.sd.cols]
     accurate = accurate_columns(entry.parameters or {})
     found = [

@@ -2,7 +2,7 @@
 
     ANALYZE TABLE t [PARTITION(k[=v], ...)] COMPUTE STATISTICS [FOR COLUMNS [c1, c2, ...]] [NOSCAN]
     DESCRIBE [FORMATTED|EXTENDED] t [PARTITION(k=v, ...)] [column]
-    ALTER TABLE t [PARTITION(k=v, ...)] UPDATE STATISTICS FOR COLUMN c SET ('numDVs'='10', ...)
+    ALTER TABLE t [PARTITION(k=v, ...)] UPDATE STATISTICS FOR [COLUMN] c SET ('numDVs'='10', ...) [COMMENT '...']
     ALTER TABLE t [PARTITION(k=v, ...)] DROP STATISTICS FOR COLUMNS [c1, c2, ...]
 
 Keywords may have any case; a name in back-quotes may have any characters. Aliases are refused.
@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from skipstone.hive.errors import HiveInvalid
+from skipstone.hive.partition_names import NULL_NAME
 from skipstone.hive.tokens import Token, TokenKind, quoted_name, syntax_error, tokens_of
 
 _RESERVED: Final = ("PARTITION", "COMPUTE", "FOR", "NOSCAN", "UPDATE", "SET", "DROP", "AS")
@@ -153,10 +154,17 @@ class _Parser:
         if self._optional("DROP"):
             self._keywords("STATISTICS", "FOR", "COLUMNS")
             return DropStatistics(table=table, partition=partition, columns=self._columns(table))
-        self._keywords("UPDATE", "STATISTICS", "FOR", "COLUMN")
+        self._keywords("UPDATE", "STATISTICS", "FOR")
+        # The word may be left out, and a column may have its name.
+        following = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+        if self._peek().is_word("COLUMN") and not following.is_word("SET"):
+            self._take()
         column = self._column(table)
         self._keywords("SET")
-        return UpdateStatistics(table=table, partition=partition, column=column, values=self._assignments())
+        values = self._assignments()
+        if self._optional("COMMENT"):
+            self._take_text("a comment")
+        return UpdateStatistics(table=table, partition=partition, column=column, values=values)
 
     def _target(self, right_form: str) -> tuple[TableName, tuple[PartitionKey, ...]]:
         table = self._table()
@@ -200,6 +208,8 @@ class _Parser:
         if not self._sign("="):
             return PartitionKey(name=name, value=None)
         token = self._take()
+        if token.is_word("NULL"):
+            return PartitionKey(name=name, value=NULL_NAME)
         if token.kind not in (TokenKind.TEXT, TokenKind.NUMBER) and not token.is_word("TRUE", "FALSE"):
             if token.is_word("DATE", "TIMESTAMP") and self._peek().kind is TokenKind.TEXT:
                 token = self._take()
@@ -250,18 +260,22 @@ class _Parser:
         self._expect_sign("(")
         pairs: list[tuple[str, str]] = []
         while True:
-            key = self._take()
-            if key.kind is not TokenKind.TEXT:
-                raise self._error(key, "expected a statistic's name as a text, such as 'numDVs'")
+            key = self._take_text("a statistic's name, such as 'numDVs',")
             self._expect_sign("=")
             value = self._take()
             if value.kind not in (TokenKind.TEXT, TokenKind.NUMBER):
-                raise self._error(value, f"expected a value for {key.text!r}, a text")
-            pairs.append((key.text, value.text))
+                raise self._error(value, f"expected a value for {key!r}, a text")
+            pairs.append((key, value.text))
             if not self._sign(","):
                 break
         self._expect_sign(")")
         return tuple(pairs)
+
+    def _take_text(self, what: str) -> str:
+        token = self._take()
+        if token.kind is not TokenKind.TEXT:
+            raise self._error(token, f"expected {what} as a text")
+        return token.text
 
     def _name(self, what: str) -> str:
         token = self._take()

@@ -28,6 +28,11 @@ LONG_MAX: Final = (1 << 63) - 1
 DECIMAL_DIGITS_MAX: Final = 128
 EMPTY_VECTOR: Final = HyperLogLog.empty().serialize()
 _WHOLE: Final = re.compile(r"[-+]?[0-9]{1,40}")
+# Python's own readings would take `1_0`, digits of other scripts, and weeks for dates as well.
+_NUMBER: Final = re.compile(
+    r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?s?(nan|inf(inity)?)", re.IGNORECASE
+)
+_DAY: Final = re.compile(r"([0-9]{1,4})-([0-9]{1,2})-([0-9]{1,2})(?=[ T]|$)")
 BOUNDED: Final = frozenset({Kind.LONG, Kind.DOUBLE, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
 COUNTED: Final = BOUNDED | {Kind.STRING}
 MEASURED: Final = frozenset({Kind.STRING, Kind.BINARY})
@@ -197,13 +202,13 @@ def parse_bound(kind: Kind, text: str) -> Bound:
     """A low or high from text: dates and timestamps as such, or as the number that is stored."""
     match kind:
         case Kind.DOUBLE:
-            return float(text)
+            return float(_matching(_NUMBER, text))
         case Kind.DECIMAL:
-            return Decimal(text)
+            return Decimal(_matching(_NUMBER, text))
         case Kind.DATE if "-" in text.lstrip("-"):
-            return (date.fromisoformat(text) - date(1970, 1, 1)).days
+            return (date.fromisoformat(_with_whole_day(text)) - date(1970, 1, 1)).days
         case Kind.TIMESTAMP if "-" in text.lstrip("-"):
-            moment = datetime.fromisoformat(text)
+            moment = datetime.fromisoformat(_with_whole_day(text))
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return math.floor(moment.timestamp())
         case _:
@@ -211,10 +216,23 @@ def parse_bound(kind: Kind, text: str) -> Bound:
 
 
 def _whole(text: str) -> int:
-    """A whole number as SQL writes one; Python's own reading would take `1_0` as well."""
-    if not _WHOLE.fullmatch(text.strip()):
+    """A whole number as SQL writes one."""
+    return int(_matching(_WHOLE, text))
+
+
+def _matching(pattern: re.Pattern[str], text: str) -> str:
+    if not pattern.fullmatch(text.strip()):
         raise ValueError(text)
-    return int(text)
+    return text
+
+
+def _with_whole_day(text: str) -> str:
+    """A date, and what follows it, whose month and day have two digits; Hive takes them with one as well."""
+    found = _DAY.match(text.strip())
+    if found is None:
+        raise ValueError(text)
+    year, month, day = (int(part) for part in found.groups())
+    return f"{year:04d}-{month:02d}-{day:02d}{text.strip()[found.end() :]}"
 
 
 def all_null(column: str, type: str, num_nulls: int) -> ColumnStatistics:

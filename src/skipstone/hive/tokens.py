@@ -13,7 +13,7 @@ _PATTERN: Final = re.compile(
     r"""(?P<space>\s+|--[^\n]*)
     |(?P<quoted>`(?:[^`]|``)*`)
     |(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
-    |(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w$]))
+    |(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:[lsyLSY]|[bB][dD])?(?![\w$]))
     |(?P<word>(?:[^\W]|\$)+)
     |(?P<sign>[(),=.;])""",
     re.VERBOSE | re.DOTALL,
@@ -91,7 +91,8 @@ def _value(kind: str, raw: str) -> str:
         return raw[1:-1].replace("``", "`")
     if kind == "text":
         return _joined(_ESCAPE.sub(_unescaped, raw[1:-1]))
-    return raw
+    # The letters with which Hive tells a bigint, a smallint, a tinyint and a decimal.
+    return raw.rstrip("lsyLSYbBdD") if kind == "number" else raw
 
 
 def _joined(text: str) -> str:

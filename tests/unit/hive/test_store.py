@@ -194,7 +194,7 @@ def test_statistics_of_another_kind_than_the_column_are_refused(store: HiveStore
 def test_nothing_of_what_was_dropped_is_left_behind(store: HiveStore) -> None:
     own = HivePartition(values=("7",), storage=Storage(location="/far/7"))
     store.add_partitions("db", "t", [own])
-    store.alter_partition("db", "t", replace(own, storage=Storage(location="/further/7")))
+    store.alter_partitions("db", "t", [replace(own, storage=Storage(location="/further/7"))])
     assert store.partition("db", "t", "p=7").storage.location == "/further/7"
     assert rows(store, "SDS") == 2
     store.drop_partitions("db", "t", ["p=7"])
@@ -303,6 +303,18 @@ def test_the_tables_have_the_columns_of_the_layout(tmp_path: Path) -> None:
         ("s", {"avgColLen": "2.5", "maxColLen": "9"}, {"avg_length": 2.5, "max_length": 9}),
         ("bo", {"numTrues": "4"}, {"num_trues": 4}),
         ("de", {"lowValue": "-12.50"}, {"low": Decimal("-12.50")}),
+        ("de", {"lowValue": ".5", "highValue": "1E+3"}, {"low": Decimal("0.5"), "high": Decimal(1000)}),
+        (
+            "d",
+            {"lowValue": "4.9E-324", "highValue": "1.7976931348623157E308"},
+            {"low": 5e-324, "high": 2.0**1023 * (2 - 2**-52)},
+        ),
+        ("dt", {"lowValue": "1-1-1", "highValue": "9999-12-31"}, {"low": -719162, "high": 2932896}),
+        (
+            "ts",
+            {"lowValue": "1969-12-31 23:59:59.999", "highValue": "2000-1-2 03:04:05"},
+            {"low": -1, "high": 946782245},
+        ),
     ],
 )
 def test_values_are_set_by_their_hive_names(column: str, changes: dict[str, str], expected: dict[str, object]) -> None:
@@ -327,6 +339,11 @@ def test_values_are_set_by_their_hive_names(column: str, changes: dict[str, str]
         ("bi", {"lowValue": "9223372036854775808"}, "expected lows and highs of 64 bits"),
         ("dt", {"highValue": "-9223372036854775809"}, "expected lows and highs of 64 bits"),
         ("bi", {"lowValue": "1_0"}, "expected a value of its type"),
+        ("d", {"lowValue": "1_0"}, "expected a value of its type"),
+        ("de", {"lowValue": "\u0661"}, "expected a value of its type"),
+        ("dt", {"lowValue": "2026-W01-1"}, "expected a value of its type"),
+        ("dt", {"lowValue": "2026-02-30"}, "expected a value of its type"),
+        ("ts", {"lowValue": "2026-W01-1 00:00:00"}, "expected a value of its type"),
         ("bi", {"numNulls": "9" * 5000}, "expected a value of its type"),
     ],
 )

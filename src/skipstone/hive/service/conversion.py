@@ -7,7 +7,7 @@ from typing import Any, Final
 from skipstone.hive.objects import MANAGED_TABLE, Column, HiveDatabase, HivePartition, HiveTable, Storage
 from skipstone.hive.thrift import Struct, api
 
-_CATALOG: Final = "hive"
+CATALOG: Final = "hive"
 
 
 def database_to_wire(database: HiveDatabase) -> Struct:
@@ -17,7 +17,7 @@ def database_to_wire(database: HiveDatabase) -> Struct:
         locationUri=database.location,
         parameters=dict(database.parameters),
         ownerName=database.owner,
-        catalogName=_CATALOG,
+        catalogName=CATALOG,
     )
     return wired
 
@@ -44,7 +44,7 @@ def table_to_wire(table: HiveTable) -> Struct:
         partitionKeys=[column_to_wire(key) for key in table.partition_keys],
         parameters=dict(table.parameters),
         tableType=table.table_type,
-        catName=_CATALOG,
+        catName=CATALOG,
     )
     return wired
 
@@ -74,7 +74,7 @@ def partition_to_wire(partition: HivePartition, table: HiveTable) -> Struct:
         lastAccessTime=0,
         sd=_storage_to_wire(partition.storage if partition.storage != Storage() else table.storage, table.columns),
         parameters=dict(partition.parameters),
-        catName=_CATALOG,
+        catName=CATALOG,
     )
     return wired
 

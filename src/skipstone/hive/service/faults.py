@@ -14,7 +14,16 @@ from skipstone.hive.thrift import Method, Struct, api
 
 # For each kind of error the exceptions that say it, the best first.
 _CHOICES: tuple[tuple[type[SkipstoneError], tuple[str, ...]], ...] = (
-    (NotFound, ("NoSuchObjectException", "UnknownTableException", "NoSuchLockException", "InvalidOperationException")),
+    (
+        NotFound,
+        (
+            "NoSuchObjectException",
+            "UnknownTableException",
+            "UnknownDBException",
+            "NoSuchLockException",
+            "InvalidOperationException",
+        ),
+    ),
     (AlreadyExists, ("AlreadyExistsException", "InvalidOperationException")),
     (InvalidInput, ("InvalidObjectException", "InvalidInputException", "InvalidOperationException")),
     (FormatViolation, ("InvalidObjectException", "InvalidInputException")),

@@ -20,6 +20,9 @@ class ReadingCalls:
 
     _store: HiveStore
 
+    def _name_user(self) -> None:
+        raise NotImplementedError
+
     # -- the service itself
 
     def getName(self, _: Struct) -> str:
@@ -32,6 +35,7 @@ class ReadingCalls:
         return 2
 
     def set_ugi(self, arguments: Struct) -> list[str]:
+        self._name_user()
         return [arguments.user_name or ""]
 
     def get_config_value(self, arguments: Struct) -> str:
@@ -66,7 +70,7 @@ class ReadingCalls:
         return self._store.database_names()
 
     def get_databases(self, arguments: Struct) -> list[str]:
-        return _matching(self._store.database_names(), arguments.pattern)
+        return matching_names(self._store.database_names(), arguments.pattern)
 
     def get_database(self, arguments: Struct) -> Struct:
         return database_to_wire(self._store.database(plain_name(arguments.name)))
@@ -80,17 +84,17 @@ class ReadingCalls:
         return self._table_names(arguments.db_name)
 
     def get_tables(self, arguments: Struct) -> list[str]:
-        return _matching(self._table_names(arguments.db_name), arguments.pattern)
+        return matching_names(self._table_names(arguments.db_name), arguments.pattern)
 
     def get_tables_by_type(self, arguments: Struct) -> list[str]:
         database = plain_name(arguments.db_name)
-        names = _matching(self._table_names(database), arguments.pattern)
+        names = matching_names(self._table_names(database), arguments.pattern)
         return [name for name in names if self._store.table(database, name).table_type == arguments.tableType]
 
     def get_table_meta(self, arguments: Struct) -> list[Struct]:
         found = []
-        for database in _matching(self._store.database_names(), arguments.db_patterns):
-            for name in _matching(self._store.table_names(database), arguments.tbl_patterns):
+        for database in matching_names(self._store.database_names(), arguments.db_patterns):
+            for name in matching_names(self._store.table_names(database), arguments.tbl_patterns):
                 kind = self._store.table(database, name).table_type
                 if not arguments.tbl_types or kind in arguments.tbl_types:
                     found.append(api.TableMeta(dbName=database, tableName=name, tableType=kind))
@@ -107,7 +111,12 @@ class ReadingCalls:
         return self._tables_by_name(arguments.dbname, arguments.tbl_names)
 
     def get_table_objects_by_name_req(self, arguments: Struct) -> Struct:
-        found = self._tables_by_name(arguments.req.dbName, arguments.req.tblNames)
+        request = arguments.req
+        names = request.tblNames
+        if names is None:
+            # A newer client that lists tables asks for what it will show of them in one call.
+            names = matching_names(self._table_names(request.dbName), request.tablesPattern)
+        found = self._tables_by_name(request.dbName, names)
         return api.GetTablesResult(tables=found)  # type: ignore[no-any-return]
 
     def get_fields(self, arguments: Struct) -> list[Struct]:
@@ -125,7 +134,7 @@ class ReadingCalls:
 
     def get_partition_names(self, arguments: Struct) -> list[str]:
         names = self._store.partition_names(plain_name(arguments.db_name), arguments.tbl_name)
-        return _first(names, arguments.max_parts)
+        return first_names(names, arguments.max_parts)
 
     def get_partitions(self, arguments: Struct) -> list[Struct]:
         return self._partitions(arguments, None, arguments.max_parts)
@@ -173,7 +182,7 @@ class ReadingCalls:
     def _partitions(self, arguments: Struct, names: list[str] | None, most: int | None) -> list[Struct]:
         table = self._store.table(plain_name(arguments.db_name), arguments.tbl_name)
         if names is None:
-            names = _first(self._store.partition_names(table.database, table.name), most)
+            names = first_names(self._store.partition_names(table.database, table.name), most)
         return [partition_to_wire(p, table) for p in self._store.partitions(table.database, table.name, names)]
 
 
@@ -185,7 +194,7 @@ def plain_name(database: str | None) -> str:
     return name
 
 
-def _matching(names: list[str], pattern: str | None) -> list[str]:
+def matching_names(names: list[str], pattern: str | None) -> list[str]:
     """The names that one of Hive's patterns matches: `*` stands for anything, `|` for a choice."""
     pattern = plain_name(pattern)
     if pattern in ("", "*", ".*"):
@@ -194,5 +203,5 @@ def _matching(names: list[str], pattern: str | None) -> list[str]:
     return [name for name in names if any(fnmatch.fnmatchcase(name.lower(), choice) for choice in choices)]
 
 
-def _first(names: list[str], most: int | None) -> list[str]:
+def first_names(names: list[str], most: int | None) -> list[str]:
     return names if most is None or most < 0 else names[:most]

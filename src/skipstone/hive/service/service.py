@@ -7,12 +7,14 @@ What a method declares it may throw is thrown as that; anything else becomes a T
 from __future__ import annotations
 
 import logging
+import threading
 from typing import Final
 
 from skipstone.errors import InvalidInput, SkipstoneError
 from skipstone.hive.service.faults import declared_exception
 from skipstone.hive.service.reading import ReadingCalls
 from skipstone.hive.service.remembered import Remembered
+from skipstone.hive.service.requests import RequestReadingCalls, RequestWritingCalls
 from skipstone.hive.service.statistics import StatisticsReadingCalls, StatisticsWritingCalls
 from skipstone.hive.service.writing import LockCalls, WritingCalls
 from skipstone.hive.store import HiveStore
@@ -27,7 +29,10 @@ _PROTOCOL_ERROR: Final = 7
 _log = logging.getLogger(__name__)
 
 _WRITES: Final = frozenset(
-    name for part in (WritingCalls, StatisticsWritingCalls, LockCalls) for name in vars(part) if name in methods
+    name
+    for part in (WritingCalls, RequestWritingCalls, StatisticsWritingCalls, LockCalls)
+    for name in vars(part)
+    if name in methods
 )
 
 # Questions that planners repeat, and whose answers are small.
@@ -36,15 +41,24 @@ _REPEATED: Final = frozenset({"get_aggr_stats_for"})
 # Arguments without which a call says nothing; Thrift itself has no way to ask for them.
 _NEEDED: Final = frozenset(
     {"db_name", "dbname", "tbl_name", "table_name", "stats_obj", "request", "req", "rqst", "ids", "tbl", "new_tbl",
-     "new_part", "database", "db", "dropTableReq"}
+     "new_part", "database", "db", "dropTableReq", "partitionReq", "createDatabaseRequest", "alterDbReq",
+     "appendPartitionsReq", "dropPartitionReq"}
 )  # fmt: skip
 
 
-class HiveService(ReadingCalls, StatisticsReadingCalls, StatisticsWritingCalls, WritingCalls, LockCalls):
+class HiveService(
+    ReadingCalls,
+    RequestReadingCalls,
+    StatisticsReadingCalls,
+    StatisticsWritingCalls,
+    WritingCalls,
+    RequestWritingCalls,
+    LockCalls,
+):
     """Answers the metastore's calls from a store. Safe for many threads.
 
-    Clients older than Hive 3 do not know statistics of timestamps; `for_hive_2` gives them as whole numbers, as the
-    metastores of that time did.
+    Clients older than Hive 3 do not know statistics of timestamps: they get whole numbers, as from the metastores of
+    their time, wherever a request tells their age. `for_hive_2` gives them to everybody.
     """
 
     def __init__(self, store: HiveStore, *, allow_writes: bool = False, for_hive_2: bool = False) -> None:
@@ -53,6 +67,8 @@ class HiveService(ReadingCalls, StatisticsReadingCalls, StatisticsWritingCalls, 
         self._store = store
         self._allow_writes = allow_writes
         self._remembered = Remembered(store)
+        # The server gives each client a thread of its own, so what is known of a client is known to its thread.
+        self._client = threading.local()
 
     def answer(self, call: Message, source: Input) -> bytearray:
         """The reply to a call whose arguments follow in `source`; they are read to their end in any case."""
@@ -67,7 +83,8 @@ class HiveService(ReadingCalls, StatisticsReadingCalls, StatisticsWritingCalls, 
         source.end_frame()
         try:
             if call.name in _REPEATED:
-                question = call.name.encode("utf-8") + source.data[began : source.at]
+                form = b"2" if self._has_named_user() else b"4"
+                question = form + call.name.encode("utf-8") + source.data[began : source.at]
                 answer = self._remembered.answer(question, lambda: self._answered(method, arguments))
             else:
                 answer = self._answered(method, arguments)
@@ -78,6 +95,12 @@ class HiveService(ReadingCalls, StatisticsReadingCalls, StatisticsWritingCalls, 
             # A value that the protocol cannot hold: the client is told, and asks its next question.
             _log.exception("the answer to %s could not be written", call.name)
             return failure(call, f"Cannot answer {call.name}: {error}", code=_INTERNAL_ERROR)
+
+    def _name_user(self) -> None:
+        self._client.has_named_user = True
+
+    def _has_named_user(self) -> bool:
+        return bool(getattr(self._client, "has_named_user", False))
 
     def _answered(self, method: Method, arguments: Struct) -> Struct:
         answer: Struct = method.answer()

@@ -53,7 +53,8 @@ class StatisticsReadingCalls:
         found = self._store.table_statistics(
             plain_name(request.dbName), request.tblName, request.colNames, engine=request.engine or ENGINE_DEFAULT
         )
-        return api.TableStatsResult(tableStats=self._wired(found))  # type: ignore[no-any-return]
+        wired = self._wired(found, is_old=self._is_old(request))
+        return api.TableStatsResult(tableStats=wired)  # type: ignore[no-any-return]
 
     def get_partitions_statistics_req(self, arguments: Struct) -> Struct:
         request = arguments.request
@@ -64,7 +65,7 @@ class StatisticsReadingCalls:
             request.colNames,
             engine=request.engine or ENGINE_DEFAULT,
         )
-        encoded = encode_partitions(rows, self._store.layout, for_hive_2=self._for_hive_2)
+        encoded = encode_partitions(rows, self._store.layout, for_hive_2=self._is_old(request))
         return api.PartitionsStatsResult(partStats=encoded)  # type: ignore[no-any-return]
 
     def get_aggr_stats_for(self, arguments: Struct) -> Encoded:
@@ -76,7 +77,7 @@ class StatisticsReadingCalls:
             database, table, request.partNames, columns, engine=request.engine or ENGINE_DEFAULT
         )
         answer: Struct = api.AggrStats(
-            colStats=self._wired(added.statistics),
+            colStats=self._wired(added.statistics, is_old=self._is_old(request)),
             partsFound=added.partitions_found,
             isStatsCompliant=None if added.is_complete else False,
         )
@@ -84,8 +85,21 @@ class StatisticsReadingCalls:
         answer.write(out)
         return Encoded(out)
 
-    def _wired(self, found: Iterable[ColumnStatistics]) -> list[Struct]:
-        return [to_wire(for_old_metastores(one) if self._for_hive_2 else one) for one in found]
+    def _wired(self, found: Iterable[ColumnStatistics], *, is_old: bool | None = None) -> list[Struct]:
+        is_old = self._for_hive_2 if is_old is None else is_old
+        return [to_wire(for_old_metastores(one) if is_old else one) for one in found]
+
+    def _is_old(self, request: Struct) -> bool:
+        """Whether a request is of a client before Hive 3.
+
+        Hive's own client says its user's name first; since Hive 3 it names the catalog in its requests, and since
+        Hive 4 the engine. Clients of other makes that do neither get what Hive 4 would say.
+        """
+        is_without_names = request.catName is None and request.engine is None
+        return self._for_hive_2 or (is_without_names and self._has_named_user())
+
+    def _has_named_user(self) -> bool:
+        raise NotImplementedError
 
 
 class StatisticsWritingCalls:

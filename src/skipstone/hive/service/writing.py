@@ -23,6 +23,9 @@ _ACQUIRED: Final = 1
 _WAITING: Final = 2
 _EXCLUSIVE: Final = 3
 _LOCK_SECONDS_MAX: Final = 300
+# A change is made only if a parameter still has a value: how clients without locks are kept apart.
+_EXPECTED_KEY: Final = "expected_parameter_key"
+_EXPECTED_VALUE: Final = "expected_parameter_value"
 
 
 class WritingCalls:
@@ -64,7 +67,14 @@ class WritingCalls:
 
     def alter_table_req(self, arguments: Struct) -> Struct:
         request = arguments.req
-        self._alter(request.dbName, request.tableName, request.table, request.environmentContext)
+        context = request.environmentContext
+        if request.expectedParameterKey:
+            expected = {
+                _EXPECTED_KEY: request.expectedParameterKey,
+                _EXPECTED_VALUE: request.expectedParameterValue,
+            }
+            context = api.EnvironmentContext(properties=expected)
+        self._alter(request.dbName, request.tableName, request.table, context)
         return api.AlterTableResponse()  # type: ignore[no-any-return]
 
     def drop_table(self, arguments: Struct) -> None:
@@ -92,13 +102,12 @@ class WritingCalls:
         return len(new)
 
     def alter_partition(self, arguments: Struct) -> None:
-        self._store.alter_partition(
-            plain_name(arguments.db_name), arguments.tbl_name, partition_from_wire(arguments.new_part)
-        )
+        changed = partition_from_wire(arguments.new_part)
+        self._store.alter_partitions(plain_name(arguments.db_name), arguments.tbl_name, [changed])
 
     def alter_partitions(self, arguments: Struct) -> None:
-        for part in arguments.new_parts or []:
-            self._store.alter_partition(plain_name(arguments.db_name), arguments.tbl_name, partition_from_wire(part))
+        changed = [partition_from_wire(part) for part in arguments.new_parts or ()]
+        self._store.alter_partitions(plain_name(arguments.db_name), arguments.tbl_name, changed)
 
     def drop_partition(self, arguments: Struct) -> bool:
         table = self._store.table(plain_name(arguments.db_name), arguments.tbl_name)
@@ -112,8 +121,8 @@ class WritingCalls:
 
     def _alter(self, database: str, name: str, table: Struct, context: Struct | None) -> None:
         properties = (context.properties if context is not None else None) or {}
-        key = properties.get("expected_parameter_key")
-        expected = {key: properties.get("expected_parameter_value")} if key else None
+        key = properties.get(_EXPECTED_KEY)
+        expected = {key: properties.get(_EXPECTED_VALUE)} if key else None
         self._store.alter_table(plain_name(database), name, table_from_wire(table), expected=expected)
 
 

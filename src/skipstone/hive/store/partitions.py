@@ -80,19 +80,14 @@ class PartitionRows:
             if rows:
                 connection.execute(sa.insert(self._tables.partitions), rows)
 
-    def alter_partition(self, database: str, table: str, partition: HivePartition) -> None:
-        """Make a partition's parameters and storage what `partition` says."""
-        with self._database.writing(f"Cannot change a partition of {database}.{table}") as connection:
+    def alter_partitions(self, database: str, table: str, changed: Iterable[HivePartition]) -> None:
+        """Make the parameters and storage of partitions what is said of them, all or none."""
+        with self._database.writing(f"Cannot change partitions of {database}.{table}") as connection:
             row = table_row(connection, self._tables, database, table)
             keys = [key.name for key in load_table(connection, self._tables, row).partition_keys]
-            part_id = partition_id(connection, self._tables, row, partition_name(keys, partition.values))
-            put_parameters(connection, self._tables.partition_parameters, part_id, partition.parameters)
-            if partition.storage != Storage():
-                parts = self._tables.partitions
-                before = storage_ids(connection, self._tables, parts.c.PART_ID == part_id)
-                storage_id = insert_storage(connection, self._tables, partition.storage)
-                connection.execute(sa.update(parts).where(parts.c.PART_ID == part_id).values(SD_ID=storage_id))
-                delete_storage(connection, self._tables, before)
+            for partition in changed:
+                part_id = partition_id(connection, self._tables, row, partition_name(keys, partition.values))
+                self._alter(connection, part_id, partition)
 
     def change_partition_parameters(
         self, database: str, table: str, change: Callable[[str, dict[str, str]], dict[str, str]]
@@ -130,6 +125,15 @@ class PartitionRows:
                 before = storage_ids(connection, self._tables, chosen)
                 connection.execute(sa.delete(parts).where(chosen))
                 delete_storage(connection, self._tables, before)
+
+    def _alter(self, connection: sa.Connection, part_id: int, partition: HivePartition) -> None:
+        put_parameters(connection, self._tables.partition_parameters, part_id, partition.parameters)
+        if partition.storage != Storage():
+            parts = self._tables.partitions
+            before = storage_ids(connection, self._tables, parts.c.PART_ID == part_id)
+            storage_id = insert_storage(connection, self._tables, partition.storage)
+            connection.execute(sa.update(parts).where(parts.c.PART_ID == part_id).values(SD_ID=storage_id))
+            delete_storage(connection, self._tables, before)
 
     def _insert(self, connection: sa.Connection, row: TableRow, keys: list[str], partition: HivePartition) -> None:
         has_storage = partition.storage != Storage()

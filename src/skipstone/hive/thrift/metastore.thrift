@@ -101,12 +101,12 @@ struct GetDatabaseRequest { 1: string name, 2: string catalogName }
 struct DropDatabaseRequest { 1: required string name, 3: required bool ignoreUnknownDb, 4: required bool deleteData, 5: required bool cascade }
 struct GetTableRequest { 1: required string dbName, 2: required string tblName, 4: string catName }
 struct GetTableResult { 1: required Table table, 2: bool isStatsCompliant }
-struct GetTablesRequest { 1: required string dbName, 2: list<string> tblNames, 4: string catName }
+struct GetTablesRequest { 1: required string dbName, 2: list<string> tblNames, 4: string catName, 8: string tablesPattern }
 struct GetTablesResult { 1: required list<Table> tables }
 struct CreateTableRequest { 1: required Table table, 2: EnvironmentContext envContext }
 struct AlterTableRequest {
   1: string catName, 2: required string dbName, 3: required string tableName, 4: required Table table,
-  5: EnvironmentContext environmentContext
+  5: EnvironmentContext environmentContext, 10: string expectedParameterKey, 11: string expectedParameterValue
 }
 struct AlterTableResponse { }
 struct DropTableRequest {
@@ -120,6 +120,57 @@ struct CurrentNotificationEventId { 1: required i64 eventId }
 struct PrimaryKeysRequest { 1: string db_name, 2: string tbl_name }
 struct NoConstraints { 1: required list<FieldSchema> keys }
 struct NoFunctions { 1: list<FieldSchema> functions }
+
+// What Hive 4 asks in requests. Constraints and functions are none here, so that their elements have no type of their own.
+struct Catalog { 1: string name, 2: string description, 3: string locationUri }
+struct GetCatalogRequest { 1: string name }
+struct GetCatalogResponse { 1: Catalog catalog }
+struct GetDatabaseObjectsRequest { 1: string catalogName, 2: string pattern }
+struct GetDatabaseObjectsResponse { 1: required list<Database> databases }
+struct CreateDatabaseRequest {
+  1: required string databaseName, 2: string description, 3: string locationUri, 4: map<string, string> parameters,
+  6: string ownerName, 8: string catalogName
+}
+struct AlterDatabaseRequest { 1: required string oldDbName, 2: required Database newDb }
+struct GetFieldsRequest { 1: string catName, 2: required string dbName, 3: required string tblName }
+struct GetFieldsResponse { 1: required list<FieldSchema> fields }
+struct AllConstraints {
+  1: list<FieldSchema> primaryKeys, 2: list<FieldSchema> foreignKeys, 3: list<FieldSchema> uniqueConstraints,
+  4: list<FieldSchema> notNullConstraints, 5: list<FieldSchema> defaultConstraints, 6: list<FieldSchema> checkConstraints
+}
+struct AllConstraintsRequest { 1: required string dbName, 2: required string tblName }
+struct AllConstraintsResponse { 1: required AllConstraints allTableConstraints }
+struct ConstraintsRequest { 2: required string db_name, 3: required string tbl_name }
+struct GetFunctionsRequest { 1: required string dbName, 3: string pattern, 4: bool returnNames }
+struct GetFunctionsResponse { 1: list<string> function_names, 2: list<FieldSchema> functions }
+struct GetPartitionRequest { 1: string catName, 2: required string dbName, 3: required string tblName, 4: required list<string> partVals }
+struct GetPartitionResponse { 1: required Partition partition }
+struct PartitionsRequest { 1: string catName, 2: required string dbName, 3: required string tblName, 4: i16 maxParts }
+struct PartitionsResponse { 1: required list<Partition> partitions }
+struct GetPartitionNamesPsRequest {
+  1: string catName, 2: required string dbName, 3: required string tblName, 4: list<string> partValues, 5: i16 maxParts
+}
+struct GetPartitionNamesPsResponse { 1: required list<string> names }
+struct GetPartitionsPsRequest {
+  1: string catName, 2: required string dbName, 3: required string tblName, 4: list<string> partVals, 5: i16 maxParts,
+  13: list<string> partNames
+}
+struct PartitionsByExprRequest { 1: required string dbName, 2: required string tblName, 3: required binary expr }
+struct PartitionsByExprResult { 1: required list<Partition> partitions, 2: required bool hasUnknownPartitions }
+struct AddPartitionsRequest {
+  1: required string dbName, 2: required string tblName, 3: required list<Partition> parts, 4: required bool ifNotExists,
+  5: bool needResult
+}
+struct AddPartitionsResult { 1: list<Partition> partitions }
+struct AppendPartitionsRequest {
+  2: required string dbName, 3: required string tableName, 4: string name, 5: list<string> partVals
+}
+struct AlterPartitionsRequest { 2: required string dbName, 3: required string tableName, 4: required list<Partition> partitions }
+struct DropPartitionRequest { 2: required string dbName, 3: required string tblName, 4: string partName, 5: list<string> partVals }
+struct PartitionsToDrop { 1: list<string> names }
+struct DropPartitionsRequest {
+  1: required string dbName, 2: required string tblName, 3: required PartitionsToDrop parts, 5: bool ifExists, 8: bool needResult
+}
 
 struct LockComponent {
   1: required i32 type, 2: required i32 level, 3: required string dbname, 4: string tablename, 5: string partitionname,
@@ -172,11 +223,24 @@ service ThriftHiveMetastore {
   NoConstraints get_primary_keys(1: PrimaryKeysRequest request) throws (1: MetaException o1, 2: NoSuchObjectException o2)
   NoConstraints get_foreign_keys(1: PrimaryKeysRequest request) throws (1: MetaException o1, 2: NoSuchObjectException o2)
   NoFunctions get_all_functions() throws (1: MetaException o1)
+  list<string> get_functions(1: string dbName, 2: string pattern) throws (1: MetaException o1)
+  GetFunctionsResponse get_functions_req(1: GetFunctionsRequest request) throws (1: MetaException o1)
+  GetCatalogResponse get_catalog(1: GetCatalogRequest catName) throws (1: NoSuchObjectException o1, 2: MetaException o2)
+  NoConstraints get_not_null_constraints(1: ConstraintsRequest request) throws (1: MetaException o1, 2: NoSuchObjectException o2)
+  NoConstraints get_unique_constraints(1: ConstraintsRequest request) throws (1: MetaException o1, 2: NoSuchObjectException o2)
+  NoConstraints get_default_constraints(1: ConstraintsRequest request) throws (1: MetaException o1, 2: NoSuchObjectException o2)
+  NoConstraints get_check_constraints(1: ConstraintsRequest request) throws (1: MetaException o1, 2: NoSuchObjectException o2)
+  AllConstraintsResponse get_all_table_constraints(1: AllConstraintsRequest request) throws (1: MetaException o1, 2: NoSuchObjectException o2)
+  list<string> get_materialized_views_for_rewriting(1: string db_name) throws (1: MetaException o1)
+  list<Table> get_all_materialized_view_objects_for_rewriting() throws (1: MetaException o1)
 
   list<string> get_all_databases() throws (1: MetaException o1)
   list<string> get_databases(1: string pattern) throws (1: MetaException o1)
   Database get_database(1: string name) throws (1: NoSuchObjectException o1, 2: MetaException o2)
   Database get_database_req(1: GetDatabaseRequest request) throws (1: NoSuchObjectException o1, 2: MetaException o2)
+  GetDatabaseObjectsResponse get_databases_req(1: GetDatabaseObjectsRequest request) throws (1: MetaException o1)
+  void create_database_req(1: CreateDatabaseRequest createDatabaseRequest) throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3)
+  void alter_database_req(1: AlterDatabaseRequest alterDbReq) throws (1: MetaException o1, 2: NoSuchObjectException o2)
   void create_database(1: Database database) throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3)
   void alter_database(1: string dbname, 2: Database db) throws (1: MetaException o1, 2: NoSuchObjectException o2)
   void drop_database(1: string name, 2: bool deleteData, 3: bool cascade) throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3)
@@ -194,6 +258,9 @@ service ThriftHiveMetastore {
   list<FieldSchema> get_fields_with_environment_context(1: string db_name, 2: string table_name, 3: EnvironmentContext environment_context) throws (1: MetaException o1, 2: UnknownTableException o2, 3: UnknownDBException o3)
   list<FieldSchema> get_schema(1: string db_name, 2: string table_name) throws (1: MetaException o1, 2: UnknownTableException o2, 3: UnknownDBException o3)
   list<FieldSchema> get_schema_with_environment_context(1: string db_name, 2: string table_name, 3: EnvironmentContext environment_context) throws (1: MetaException o1, 2: UnknownTableException o2, 3: UnknownDBException o3)
+  list<string> get_table_names_by_filter(1: string dbname, 2: string filter, 3: i16 max_tables) throws (1: MetaException o1, 2: InvalidOperationException o2, 3: UnknownDBException o3)
+  GetFieldsResponse get_schema_req(1: GetFieldsRequest req) throws (1: MetaException o1, 2: UnknownTableException o2, 3: UnknownDBException o3)
+  GetFieldsResponse get_fields_req(1: GetFieldsRequest req) throws (1: MetaException o1, 2: UnknownTableException o2, 3: UnknownDBException o3)
   void create_table(1: Table tbl) throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3, 4: NoSuchObjectException o4)
   void create_table_with_environment_context(1: Table tbl, 2: EnvironmentContext environment_context) throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3, 4: NoSuchObjectException o4)
   void create_table_req(1: CreateTableRequest request) throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3, 4: NoSuchObjectException o4)
@@ -212,6 +279,16 @@ service ThriftHiveMetastore {
   Partition get_partition_by_name(1: string db_name, 2: string tbl_name, 3: string part_name) throws (1: MetaException o1, 2: NoSuchObjectException o2)
   list<Partition> get_partitions_by_names(1: string db_name, 2: string tbl_name, 3: list<string> names) throws (1: MetaException o1, 2: NoSuchObjectException o2)
   GetPartitionsByNamesResult get_partitions_by_names_req(1: GetPartitionsByNamesRequest req) throws (1: MetaException o1, 2: NoSuchObjectException o2)
+  GetPartitionResponse get_partition_req(1: GetPartitionRequest req) throws (1: MetaException o1, 2: NoSuchObjectException o2)
+  PartitionsResponse get_partitions_req(1: PartitionsRequest req) throws (1: NoSuchObjectException o1, 2: MetaException o2)
+  list<Partition> get_partitions_with_auth(1: string db_name, 2: string tbl_name, 3: i16 max_parts, 4: string user_name, 5: list<string> group_names) throws (1: NoSuchObjectException o1, 2: MetaException o2)
+  list<string> fetch_partition_names_req(1: PartitionsRequest partitionReq) throws (1: NoSuchObjectException o1, 2: MetaException o2)
+  list<string> get_partition_names_ps(1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: i16 max_parts) throws (1: MetaException o1, 2: NoSuchObjectException o2)
+  GetPartitionNamesPsResponse get_partition_names_ps_req(1: GetPartitionNamesPsRequest req) throws (1: MetaException o1, 2: NoSuchObjectException o2)
+  list<Partition> get_partitions_ps(1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: i16 max_parts) throws (1: MetaException o1, 2: NoSuchObjectException o2)
+  list<Partition> get_partitions_ps_with_auth(1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: i16 max_parts, 5: string user_name, 6: list<string> group_names) throws (1: NoSuchObjectException o1, 2: MetaException o2)
+  PartitionsResponse get_partitions_ps_with_auth_req(1: GetPartitionsPsRequest req) throws (1: MetaException o1, 2: NoSuchObjectException o2)
+  PartitionsByExprResult get_partitions_by_expr(1: PartitionsByExprRequest req) throws (1: MetaException o1, 2: NoSuchObjectException o2)
   list<string> partition_name_to_vals(1: string part_name) throws (1: MetaException o1)
   map<string, string> partition_name_to_spec(1: string part_name) throws (1: MetaException o1)
   Partition add_partition(1: Partition new_part) throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3)
@@ -220,6 +297,17 @@ service ThriftHiveMetastore {
   void alter_partitions(1: string db_name, 2: string tbl_name, 3: list<Partition> new_parts) throws (1: InvalidOperationException o1, 2: MetaException o2)
   bool drop_partition(1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: bool deleteData) throws (1: NoSuchObjectException o1, 2: MetaException o2)
   bool drop_partition_by_name(1: string db_name, 2: string tbl_name, 3: string part_name, 4: bool deleteData) throws (1: NoSuchObjectException o1, 2: MetaException o2)
+
+  AddPartitionsResult add_partitions_req(1: AddPartitionsRequest request) throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3)
+  Partition append_partition(1: string db_name, 2: string tbl_name, 3: list<string> part_vals) throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3)
+  Partition append_partition_req(1: AppendPartitionsRequest appendPartitionsReq) throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3)
+  void alter_partition_with_environment_context(1: string db_name, 2: string tbl_name, 3: Partition new_part, 4: EnvironmentContext environment_context) throws (1: InvalidOperationException o1, 2: MetaException o2)
+  void alter_partitions_with_environment_context(1: string db_name, 2: string tbl_name, 3: list<Partition> new_parts, 4: EnvironmentContext environment_context) throws (1: InvalidOperationException o1, 2: MetaException o2)
+  AlterTableResponse alter_partitions_req(1: AlterPartitionsRequest req) throws (1: InvalidOperationException o1, 2: MetaException o2)
+  bool drop_partition_with_environment_context(1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: bool deleteData, 5: EnvironmentContext environment_context) throws (1: NoSuchObjectException o1, 2: MetaException o2)
+  bool drop_partition_by_name_with_environment_context(1: string db_name, 2: string tbl_name, 3: string part_name, 4: bool deleteData, 5: EnvironmentContext environment_context) throws (1: NoSuchObjectException o1, 2: MetaException o2)
+  bool drop_partition_req(1: DropPartitionRequest dropPartitionReq) throws (1: NoSuchObjectException o1, 2: MetaException o2)
+  AddPartitionsResult drop_partitions_req(1: DropPartitionsRequest req) throws (1: NoSuchObjectException o1, 2: MetaException o2)
 
   bool update_table_column_statistics(1: ColumnStatistics stats_obj) throws (1: NoSuchObjectException o1, 2: InvalidObjectException o2, 3: MetaException o3, 4: InvalidInputException o4)
   bool update_partition_column_statistics(1: ColumnStatistics stats_obj) throws (1: NoSuchObjectException o1, 2: InvalidObjectException o2, 3: MetaException o3, 4: InvalidInputException o4)
