@@ -124,6 +124,7 @@ class _Native:
             self.plan.files.column("file_size_in_bytes").combine_chunks(),
             np.arange(len(self.plan)),
             T.StructType(stored),
+            offsets=self.plan.files.column("split_offsets"),
             statistics=statistics,
         )
         has_deletes = self.treatment.by_position or self.treatment.by_equality
