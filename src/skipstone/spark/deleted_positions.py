@@ -8,6 +8,7 @@ Spec: "Position Delete Files", "Deletion Vectors".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from skipstone.metadata.manifests.manifest import FileContent
+from skipstone.metadata.reserved import FILE, POS
 from skipstone.plan.entries import in_parallel
 from skipstone.plan.scan import ScanPlan
 from skipstone.read.position_deletes import PositionDeletes, Positions
@@ -28,6 +30,7 @@ pa: Any = pyarrow
 
 _OF: Final = f"{PREFIX}deleted_of"
 _WORDS: Final = f"{PREFIX}deleted_words"
+_PATH: Final = f"{PREFIX}deleted_path"
 _WORD_BITS: Final = 64
 _WORD_SHIFT: Final = 6
 # Beyond this, bits are better broadcast once than carried by every stage.
@@ -36,19 +39,35 @@ _SCHEMA: Final = T.StructType(
     [T.StructField(_OF, T.LongType()), T.StructField(_WORDS, T.ArrayType(T.LongType(), False))]
 )
 _VALUE_SCHEMA: Final = T.StructType([T.StructField(_WORDS, T.ArrayType(T.ArrayType(T.LongType(), False), False))])
-_IS_SET: Final = (
-    f"getbit(get({_WORDS}, cast({POSITION} div {_WORD_BITS} as int)), cast({POSITION} & {_WORD_BITS - 1} as int)) = 1"
-)
 
 
 def without_deleted(spark: SparkSession, frame: DataFrame, plan: ScanPlan, storage: Storage) -> DataFrame:
     """The rows of files, by ordinals of the plan, that no position delete removes."""
-    found = _bits(plan, storage)
+    return _without(spark, frame, _bits(plan, storage), len(plan))
+
+
+def without_positions(
+    spark: SparkSession, frame: DataFrame, plan: ScanPlan, gone: Mapping[str, Positions]
+) -> DataFrame:
+    """The rows of files, by ordinals of the plan, that are not at positions told by path."""
+    paths = plan.files.column("file_path").to_pylist()
+    found = [(i, words_of(gone[path])) for i, path in enumerate(paths) if len(gone.get(path, ()))]
+    return _without(spark, frame, found, len(plan))
+
+
+def without_positions_by_path(spark: SparkSession, frame: DataFrame, gone: Mapping[str, Positions]) -> DataFrame:
+    """The same for rows that know their place only by `_file` and `_pos`: a path is a dear key for every row."""
+    words = pa.array([words_of(p) for p in gone.values()], pa.list_(pa.int64()))
+    bits = spark.createDataFrame(pa.table({_PATH: list(gone), _WORDS: words}))
+    return frame.join(F.broadcast(bits), F.expr(f"{_PATH} = {FILE.name} and {_is_set(POS.name)}"), "left_anti")
+
+
+def _without(spark: SparkSession, frame: DataFrame, found: list[tuple[int, Any]], num_files: int) -> DataFrame:
     if not found:
         return frame
     if sum(len(words) for _, words in found) <= _CARRIED_WORDS_MAX:
-        return frame.where(~F.coalesce(_bit_of(_value(spark, found, len(plan))) == 1, F.lit(False)))
-    return frame.join(F.broadcast(_frame(spark, found)), F.expr(f"{ORDINAL} = {_OF} and {_IS_SET}"), "left_anti")
+        return frame.where(~F.coalesce(_bit_of(_value(spark, found, num_files)) == 1, F.lit(False)))
+    return frame.join(F.broadcast(_frame(spark, found)), F.expr(f"{ORDINAL} = {_OF} and {_is_set()}"), "left_anti")
 
 
 def with_deleted_mark(spark: SparkSession, frame: DataFrame, plan: ScanPlan, storage: Storage) -> DataFrame:
@@ -57,7 +76,12 @@ def with_deleted_mark(spark: SparkSession, frame: DataFrame, plan: ScanPlan, sto
     if not found:
         return frame.selectExpr("*", f"false AS {IS_DELETED}")
     joined = frame.join(F.broadcast(_frame(spark, found)), F.expr(f"{ORDINAL} = {_OF}"), "left")
-    return joined.selectExpr("*", f"coalesce({_IS_SET}, false) AS {IS_DELETED}")
+    return joined.selectExpr("*", f"coalesce({_is_set()}, false) AS {IS_DELETED}")
+
+
+def _is_set(position: str = POSITION) -> str:
+    own = f"get({_WORDS}, cast({position} div {_WORD_BITS} as int))"
+    return f"getbit({own}, cast({position} & {_WORD_BITS - 1} as int)) = 1"
 
 
 def _bits(plan: ScanPlan, storage: Storage) -> list[tuple[int, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from skipstone.predicate.nodes import TRUE, field_ids
 from skipstone.scan import Scan
 from skipstone.spark import file_facts
 from skipstone.spark.columns import ScanColumn, column_of, is_native, read_schema, scan_columns
-from skipstone.spark.deleted_positions import with_deleted_mark, without_deleted
+from skipstone.spark.deleted_positions import with_deleted_mark, without_deleted, without_positions
 from skipstone.spark.deleted_values import delete_columns, without_deleted_values
 from skipstone.spark.file_list import file_frame
 from skipstone.spark.filters import Untranslatable, to_spark_filter
@@ -27,8 +27,10 @@ from skipstone.spark.paths import hadoop_uris
 from skipstone.spark.treatments import Treatment, natively_readable, treatments, without_filter
 
 
-def native_frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> tuple[list[DataFrame], Any]:
-    """The frames, and the rows of the plan's files that are left to another reader."""
+def native_frames(
+    spark: SparkSession, scan: Scan, plan: ScanPlan, without: Mapping[str, Any]
+) -> tuple[list[DataFrame], Any]:
+    """The frames, without rows at positions told by path, and the plan's files that are left to another reader."""
     fields = _data_fields(scan.wanted.fields)
     known = all(f.id <= FIELD_ID_MAX or f.id in file_facts.SUPPLIED for f in scan.wanted.fields)
     if not known or not all(is_native(f) for f in fields):
@@ -44,7 +46,7 @@ def native_frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> tuple[list
         treatment = waiting.pop(0)
         part = plan.taking(treatment.rows)
         try:
-            native = _Native(spark, scan, part, treatment)
+            native = _Native(spark, scan, part, treatment, without)
             told = published(scan, part, native.columns, analysed) if is_told else None
             frames.append(native.frame(told))
         except Untranslatable:
@@ -84,11 +86,14 @@ def _both(a: Field, b: Field) -> Field:
 class _Native:
     """One frame over files with the same treatment."""
 
-    def __init__(self, spark: SparkSession, scan: Scan, plan: ScanPlan, treatment: Treatment) -> None:
+    def __init__(
+        self, spark: SparkSession, scan: Scan, plan: ScanPlan, treatment: Treatment, without: Mapping[str, Any]
+    ) -> None:
         self.spark = spark
         self.scan = scan
         self.plan = plan
         self.treatment = treatment
+        self.without = without
         self.metadata_ids = {f.id for f in scan.wanted.fields if f.id > FIELD_ID_MAX}
         self.filtered = treatment.filtered and plan.predicate != TRUE
         self.columns = self._columns()
@@ -128,7 +133,7 @@ class _Native:
             statistics=statistics,
         )
         has_deletes = self.treatment.by_position or self.treatment.by_equality
-        return file_facts.with_place(frame) if has_deletes or self.metadata_ids else frame
+        return file_facts.with_place(frame) if has_deletes or self.metadata_ids or self.without else frame
 
     def _without_deleted(self, frame: DataFrame) -> DataFrame:
         needed = file_facts.facts_needed(self.metadata_ids, by_equality=self.treatment.by_equality)
@@ -137,6 +142,7 @@ class _Native:
             frame = with_deleted_mark(self.spark, frame, self.plan, self.scan.storage)
         elif self.treatment.by_position:
             frame = without_deleted(self.spark, frame, self.plan, self.scan.storage)
+        frame = without_positions(self.spark, frame, self.plan, self.without)
         frame = file_facts.with_facts(self.spark, frame, self.plan, needed)
         if self.treatment.by_equality:
             frame = without_deleted_values(self.spark, frame, self.plan, self.scan.storage, self._key)
