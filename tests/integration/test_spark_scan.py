@@ -40,7 +40,7 @@ from skipstone.predicate import FloatOrder
 from skipstone.scan import Scan
 from skipstone.spark import deleted_positions
 from skipstone.spark.scan import as_spark_reads
-from skipstone.spark.splits import split_bytes
+from skipstone.spark.splits import split_of
 from skipstone.storage.local import LocalStorage
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("jvm")]
@@ -110,7 +110,7 @@ def test_files_are_spread_evenly_over_the_cores(catalog: Any, spark: Any) -> Non
         table.append(pa.table({"id": [start]}))
     assert table.scan().to_spark(spark).rdd.getNumPartitions() <= 8
     # 290 MB in 8 files on 2 cores: tasks in whole rounds of both, none left alone.
-    size = split_bytes([290 << 17] * 8, cores=2)
+    size = split_of([290 << 17] * 8, cores=2).bytes_max
     assert 36 << 20 < size < 73 << 20
 
 

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.support.spark import interpreted
 
 import skipstone
+from skipstone.commit import RowDelta
 from skipstone.errors import InvalidInput, NotFound
+from skipstone.write import write_equality_deletes
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("jvm")]
 
@@ -257,3 +260,35 @@ def test_the_door_changes_rows_with_spark(spark: Any, lake: Any) -> None:
     assert rows_of(run) == [(1, "it's", 11), (3, "new", 30), (9, "new", 90)]
     table.upsert(spark.createDataFrame([(9, "up", 1)], "id bigint, s string, n int"), on=["id"])
     assert rows_of(run) == [(1, "it's", 11), (3, "new", 30), (9, "up", 1)]
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_a_file_that_has_deletes_is_rewritten_without_them_and_without_what_goes(
+    spark: Any, lake: Any, file_format: str
+) -> None:
+    """Rows that a vector and a key have deleted stay away; the others keep their ids; files that lose none stay."""
+
+    def run(text: str) -> Any:
+        return skipstone.sql(spark, text, catalog=lake)
+
+    run(
+        "CREATE TABLE shop.t (id BIGINT, `odd.name` STRING) USING skipstone TBLPROPERTIES ('format-version' = '3', "
+        f"'write.format.default' = '{file_format}', 'write.delete.mode' = 'merge-on-read')"
+    )
+    for start in (0, 10, 20):
+        run(f"INSERT INTO shop.t SELECT /*+ COALESCE(1) */ id, 'a' FROM range({start}, {start + 10})")
+    run("DELETE FROM shop.t WHERE id % 10 = 1")
+    table = lake.load_table("shop.t")
+    keys = pa.table({"id": pa.array([2, 12, 22], pa.int64())})
+    table.apply(
+        RowDelta(files=write_equality_deletes(keys, equality_ids=[1], metadata=table.metadata, storage=table.storage))
+    )
+    row_ids = {r.id: r._row_id for r in run("SELECT id, _row_id FROM shop.t").collect()}
+    untouched = run("SELECT DISTINCT _file FROM shop.t WHERE id = 20").collect()
+    run("ALTER TABLE shop.t SET TBLPROPERTIES ('write.delete.mode' = 'copy-on-write')")
+    run("UPDATE shop.t SET `odd.name` = 'b' WHERE id = 3")
+    run("DELETE FROM shop.t WHERE id IN (4, 5, 16)")
+    found = {r.id: (r[1], r._row_id) for r in run("SELECT id, `odd.name`, _row_id FROM shop.t").collect()}
+    gone = {i for i in range(30) if i % 10 in (1, 2)} | {4, 5, 16}
+    assert found == {i: ("b" if i == 3 else "a", row_ids[i]) for i in range(30) if i not in gone}
+    assert run("SELECT DISTINCT _file FROM shop.t WHERE id = 20").collect() == untouched

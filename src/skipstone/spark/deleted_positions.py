@@ -9,6 +9,7 @@ Spec: "Position Delete Files", "Deletion Vectors".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from skipstone.metadata.manifests.manifest import FileContent
+from skipstone.metadata.reserved import FILE, POS
 from skipstone.plan.entries import in_parallel
 from skipstone.plan.scan import ScanPlan
 from skipstone.read.position_deletes import PositionDeletes, Positions
@@ -30,6 +32,7 @@ pa: Any = pyarrow
 
 _OF: Final = f"{PREFIX}deleted_of"
 _WORDS: Final = f"{PREFIX}deleted_words"
+_PATH: Final = f"{PREFIX}deleted_path"
 _WORD_BITS: Final = bit_rows.WORD_BITS
 _WORD_SHIFT: Final = 6
 # Beyond this, Spark hashes a constant for longer, each time it plans, than a subquery takes.
@@ -39,37 +42,48 @@ _CARRIED_WORDS_MAX: Final = 4_000_000
 _SCHEMA: Final = T.StructType(
     [T.StructField(_OF, T.LongType()), T.StructField(_WORDS, T.ArrayType(T.LongType(), False))]
 )
+# The words of bits of each file that has any set, by the ordinal of the file in a plan.
+Bits = Mapping[int, Any]
+_NO_WORDS: Final = np.empty(0, np.int64)
 _VALUE_SCHEMA: Final = T.StructType([T.StructField(_WORDS, T.ArrayType(T.ArrayType(T.LongType(), False), False))])
-_IS_SET: Final = (
-    f"getbit(get({_WORDS}, cast({POSITION} div {_WORD_BITS} as int)), cast({POSITION} & {_WORD_BITS - 1} as int)) = 1"
-)
 
 
-def without_deleted(spark: SparkSession, frame: DataFrame, plan: ScanPlan, storage: Storage, place: Place) -> DataFrame:
-    """The rows of files, by ordinals of the plan, that no position delete removes."""
-    found = _bits(plan, storage)
-    count = sum(len(words) for _, words in found)
-    if not found:
+def without_positions(spark: SparkSession, frame: DataFrame, bits: Bits, *, num_files: int, place: Place) -> DataFrame:
+    """The rows of files whose bit is not set."""
+    count = sum(map(len, bits.values()))
+    if not count:
         return frame
     if count <= _CARRIED_WORDS_MAX:
-        rows = _by_ordinal(found, len(plan))
-        bits = bit_rows.constant(spark, rows) if count <= _CONSTANT_WORDS_MAX else _value(spark, rows)
-        return frame.where(F.coalesce(_bit_of(bits, place), F.lit(0)) != 1)
+        rows = [bits.get(ordinal, _NO_WORDS) for ordinal in range(num_files)]
+        value = bit_rows.constant(spark, rows) if count <= _CONSTANT_WORDS_MAX else _value(spark, rows)
+        return frame.where(F.coalesce(_bit_of(value, place), F.lit(0)) != 1)
     known = place.added(frame)
-    return known.join(F.broadcast(_frame(spark, found)), F.expr(f"{ORDINAL} = {_OF} and {_IS_SET}"), "left_anti")
+    return known.join(F.broadcast(_frame(spark, bits)), F.expr(f"{ORDINAL} = {_OF} and {_is_set()}"), "left_anti")
+
+
+def without_positions_by_path(spark: SparkSession, frame: DataFrame, gone: Mapping[str, Positions]) -> DataFrame:
+    """The same for rows that know their place only by `_file` and `_pos`: a path is a dear key for every row."""
+    words = pa.array([words_of(p) for p in gone.values()], pa.list_(pa.int64()))
+    bits = spark.createDataFrame(pa.table({_PATH: list(gone), _WORDS: words}))
+    return frame.join(F.broadcast(bits), F.expr(f"{_PATH} = {FILE.name} and {_is_set(POS.name)}"), "left_anti")
 
 
 def with_deleted_mark(spark: SparkSession, frame: DataFrame, plan: ScanPlan, storage: Storage) -> DataFrame:
     """All rows, with whether a position delete removes them."""
-    found = _bits(plan, storage)
-    if not found:
+    bits = deleted_bits(plan, storage)
+    if not bits:
         return frame.selectExpr("*", f"false AS {IS_DELETED}")
-    joined = frame.join(F.broadcast(_frame(spark, found)), F.expr(f"{ORDINAL} = {_OF}"), "left")
-    return joined.selectExpr("*", f"coalesce({_IS_SET}, false) AS {IS_DELETED}")
+    joined = frame.join(F.broadcast(_frame(spark, bits)), F.expr(f"{ORDINAL} = {_OF}"), "left")
+    return joined.selectExpr("*", f"coalesce({_is_set()}, false) AS {IS_DELETED}")
 
 
-def _bits(plan: ScanPlan, storage: Storage) -> list[tuple[int, Any]]:
-    """The bits of each file that has any, by ordinal."""
+def _is_set(position: str = POSITION) -> str:
+    own = f"get({_WORDS}, cast({position} div {_WORD_BITS} as int))"
+    return f"getbit({own}, cast({position} & {_WORD_BITS - 1} as int)) = 1"
+
+
+def deleted_bits(plan: ScanPlan, storage: Storage) -> Bits:
+    """The bits that position deletes set."""
     deleted = PositionDeletes(plan, storage)
     content = plan.deletes.column("content").to_numpy()
     by_position = set(np.flatnonzero(content == FileContent.POSITION_DELETES).tolist())
@@ -77,20 +91,31 @@ def _bits(plan: ScanPlan, storage: Storage) -> list[tuple[int, Any]]:
     lists = plan.files.column("deletes")
     rows = [(i, d) for i, every in enumerate(lists.to_pylist()) if (d := [r for r in every if r in by_position])]
     words = in_parallel(lambda row: words_of(deleted.of(paths[row[0]].as_py(), row[1])), rows)
-    return [(row[0], w) for row, w in zip(rows, words, strict=True) if len(w)]
+    return {row[0]: w for row, w in zip(rows, words, strict=True) if len(w)}
 
 
-def _frame(spark: SparkSession, found: list[tuple[int, Any]]) -> DataFrame:
+def told_bits(plan: ScanPlan, positions: Mapping[str, Positions]) -> Bits:
+    """The bits of positions that are told by path."""
+    paths = plan.files.column("file_path").to_pylist() if positions else ()
+    return {i: words_of(positions[path]) for i, path in enumerate(paths) if len(positions.get(path, ()))}
+
+
+def either(a: Bits, b: Bits) -> Bits:
+    """The bits that are set in one or both."""
+    return {**a, **{i: words if i not in a else _either_words(a[i], words) for i, words in b.items()}}
+
+
+def _either_words(a: Any, b: Any) -> Any:
+    longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
+    words = longer.copy()
+    words[: len(shorter)] |= shorter
+    return words
+
+
+def _frame(spark: SparkSession, bits: Bits) -> DataFrame:
     """One row a file."""
-    arrays = [pa.array([ordinal for ordinal, _ in found], pa.int64()), _lists([words for _, words in found])]
+    arrays = [pa.array([*bits], pa.int64()), _lists([*bits.values()])]
     return spark.createDataFrame(pa.table(arrays, [_OF, _WORDS]), _SCHEMA)
-
-
-def _by_ordinal(found: list[tuple[int, Any]], num_files: int) -> list[Any]:
-    """A row of words for every ordinal, empty for files without deletes."""
-    words = dict(found)
-    nothing = np.empty(0, np.int64)
-    return [words.get(i, nothing) for i in range(num_files)]
 
 
 def _value(spark: SparkSession, rows: list[Any]) -> Column:

@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from pyspark.sql import types as T
 from skipstone.spark.catalyst_statistics import with_statistics
 from skipstone.spark.optimizer_statistics import Published
 from skipstone.spark.session import cores_of
-from skipstone.spark.splits import OPEN_COST_BYTES, split_bytes
+from skipstone.spark.splits import OPEN_COST_BYTES, Split, split_of
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
@@ -45,6 +46,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.openCostInBytes": str(OPEN_COST_BYTES),
 }
+_SETTINGS_KEPT_MAX: Final = 64
 _BLOCK_BYTES: Final = 128 << 20
 
 
@@ -55,11 +57,16 @@ def file_frame(
     ordinals: Any,
     schema: T.StructType,
     *,
+    offsets: Any = None,
     file_format: str = "parquet",
     statistics: Published | None = None,
 ) -> DataFrame:
-    """The files' rows under `schema`. `sizes` must be true: Spark does not look beyond them."""
-    reader = _reading_session(spark, split_bytes(sizes.to_pylist(), cores=cores_of(spark)))
+    """The files' rows under `schema`. `sizes` must be true: Spark does not look beyond them.
+
+    `offsets` say where the row groups of each file begin, as far as that is known.
+    """
+    begins = () if offsets is None else offsets.to_pylist()
+    reader = _reading_session(spark, split_of(sizes.to_pylist(), begins, cores=cores_of(spark)))
     with _log(uris, sizes, ordinals) as directory:
         java_frame = (
             reader.read()
@@ -75,14 +82,23 @@ def file_frame(
     return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
-def _reading_session(spark: SparkSession, max_split_bytes: int) -> Any:
+def _reading_session(spark: SparkSession, split: Split) -> Any:
     """A clone of the user's session, in the JVM, with the settings of our reads."""
     clone = spark._jsparkSession.cloneSession()
-    settings = clone.conf()
-    for key, value in _SETTINGS.items():
-        settings.set(key, value)
-    settings.set("spark.sql.files.maxPartitionBytes", str(max_split_bytes))
+    clone.sessionState().conf().setConf(_settings(spark._jvm, split.bytes_max, split.is_whole_files))
     return clone
+
+
+@lru_cache(maxsize=_SETTINGS_KEPT_MAX)
+def _settings(jvm: Any, split_bytes: int, is_whole_files: bool) -> Any:
+    """The settings as one value of the JVM, which is told of them with one call."""
+    settings = jvm.java.util.Properties()
+    for key, value in _SETTINGS.items():
+        settings.setProperty(key, value)
+    settings.setProperty("spark.sql.files.maxPartitionBytes", str(split_bytes))
+    if is_whole_files:
+        settings.setProperty("spark.sql.files.minPartitionNum", "1")  # else Spark cuts until every core has a piece
+    return settings
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,13 @@ from skipstone.predicate.nodes import TRUE, field_ids
 from skipstone.scan import Scan
 from skipstone.spark import file_facts
 from skipstone.spark.columns import ScanColumn, column_of, is_native, read_schema, scan_columns
-from skipstone.spark.deleted_positions import with_deleted_mark, without_deleted
+from skipstone.spark.deleted_positions import (
+    deleted_bits,
+    either,
+    told_bits,
+    with_deleted_mark,
+    without_positions,
+)
 from skipstone.spark.deleted_values import delete_columns, without_deleted_values
 from skipstone.spark.file_list import file_frame
 from skipstone.spark.filters import Untranslatable, to_spark_filter
@@ -27,8 +33,10 @@ from skipstone.spark.paths import hadoop_uris
 from skipstone.spark.treatments import Treatment, natively_readable, treatments, without_filter
 
 
-def native_frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> tuple[list[DataFrame], Any]:
-    """The frames, and the rows of the plan's files that are left to another reader."""
+def native_frames(
+    spark: SparkSession, scan: Scan, plan: ScanPlan, without: Mapping[str, Any]
+) -> tuple[list[DataFrame], Any]:
+    """The frames, without rows at positions told by path, and the plan's files that are left to another reader."""
     fields = _data_fields(scan.wanted.fields)
     known = all(f.id <= FIELD_ID_MAX or f.id in file_facts.SUPPLIED for f in scan.wanted.fields)
     if not known or not all(is_native(f) for f in fields):
@@ -44,7 +52,7 @@ def native_frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> tuple[list
         treatment = waiting.pop(0)
         part = plan.taking(treatment.rows)
         try:
-            native = _Native(spark, scan, part, treatment)
+            native = _Native(spark, scan, part, treatment, without)
             told = published(scan, part, native.columns, analysed) if is_told else None
             frames.append(native.frame(told))
         except Untranslatable:
@@ -84,11 +92,14 @@ def _both(a: Field, b: Field) -> Field:
 class _Native:
     """One frame over files with the same treatment."""
 
-    def __init__(self, spark: SparkSession, scan: Scan, plan: ScanPlan, treatment: Treatment) -> None:
+    def __init__(
+        self, spark: SparkSession, scan: Scan, plan: ScanPlan, treatment: Treatment, without: Mapping[str, Any]
+    ) -> None:
         self.spark = spark
         self.scan = scan
         self.plan = plan
         self.treatment = treatment
+        self.without = without
         self.metadata_ids = {f.id for f in scan.wanted.fields if f.id > FIELD_ID_MAX}
         self.filtered = treatment.filtered and plan.predicate != TRUE
         self.columns = self._columns()
@@ -120,7 +131,7 @@ class _Native:
 
     def _files(self, statistics: Published | None) -> DataFrame:
         stored = read_schema(self.columns).fields + file_facts.lineage_fields(self.metadata_ids)
-        if self.place.is_added or self.treatment.by_position:
+        if self.place.is_added or self.treatment.by_position or self.without:
             stored = [*stored, file_facts.POSITION_FIELD]
         frame = file_frame(
             self.spark,
@@ -128,17 +139,19 @@ class _Native:
             self.plan.files.column("file_size_in_bytes").combine_chunks(),
             np.arange(len(self.plan)),
             T.StructType(stored),
+            offsets=self.plan.files.column("split_offsets"),
             statistics=statistics,
         )
         return file_facts.IN_FILE.added(frame) if self.place.is_added else frame
 
     def _without_deleted(self, frame: DataFrame) -> DataFrame:
         needed = file_facts.facts_needed(self.metadata_ids, by_equality=self.treatment.by_equality)
-        is_marked = DELETED.id in self.metadata_ids
-        if is_marked:
+        gone = told_bits(self.plan, self.without)
+        if DELETED.id in self.metadata_ids:
             frame = with_deleted_mark(self.spark, frame, self.plan, self.scan.storage)
         elif self.treatment.by_position:
-            frame = without_deleted(self.spark, frame, self.plan, self.scan.storage, self.place)
+            gone = either(deleted_bits(self.plan, self.scan.storage), gone)
+        frame = without_positions(self.spark, frame, gone, num_files=len(self.plan), place=self.place)
         frame = file_facts.with_facts(self.spark, frame, self.plan, needed)
         if self.treatment.by_equality:
             frame = without_deleted_values(self.spark, frame, self.plan, self.scan.storage, self._key)

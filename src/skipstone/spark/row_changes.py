@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow
-from pyspark.sql import functions as F
 
 from skipstone.commit import Change, Isolation, Overwrite, RowDelta
 from skipstone.metadata.reserved import FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
@@ -23,9 +22,7 @@ from skipstone.predicate.float_order import FloatOrder
 from skipstone.read.position_deletes import by_path
 from skipstone.row_level import RowLevel
 from skipstone.scan import Scan
-from skipstone.spark.deleted_positions import words_of
 from skipstone.spark.scan import read_scan
-from skipstone.spark.scan_names import quoted
 from skipstone.spark.write import write_frame
 from skipstone.write import write_rows
 
@@ -123,18 +120,8 @@ def _staying(spark: Any, found: FoundRows) -> Any:
     plan = found.scan.plan()
     hit = np.isin(plan.files.column("file_path").to_numpy(zero_copy_only=False), list(found.positions))
     columns = [f.name for f in found.scan.schema.fields] + lineage_columns(found.scan)
-    whole = replace(found.scan, filter=None, columns=[*columns, FILE.name, POS.name])
-    rows = read_scan(whole.planned(plan.taking(np.flatnonzero(hit)).unfiltered()), spark)
-    return _without(spark, rows, found.positions).select(*map(quoted, columns))
-
-
-def _without(spark: Any, rows: Any, positions: Mapping[str, Any]) -> Any:
-    """Rows that are not at the positions, by a bit test against one broadcast row a file."""
-    gone = pa.table(
-        {"__file": list(positions), "__bits": pa.array([words_of(p) for p in positions.values()], pa.list_(pa.int64()))}
-    )
-    test = "__file = _file AND getbit(get(__bits, CAST(_pos DIV 64 AS INT)), CAST(_pos & 63 AS INT)) = 1"
-    return rows.join(F.broadcast(spark.createDataFrame(gone)), F.expr(test), "left_anti")
+    whole = replace(found.scan, filter=None, columns=columns)
+    return read_scan(whole.planned(plan.taking(np.flatnonzero(hit)).unfiltered()), spark, without=found.positions)
 
 
 def _written(scan: Scan, rows: Any) -> Any:

@@ -7,9 +7,10 @@ is made for the engine that will run it.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from functools import reduce
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,16 @@ import pyarrow.compute
 from pyspark.sql import DataFrame, SparkSession
 
 from skipstone.errors import Unsupported
-from skipstone.metadata.types import DoubleType, FloatType, walk
+from skipstone.metadata.reserved import FILE, POS
+from skipstone.metadata.types import DoubleType, FloatType, StructType, walk
 from skipstone.plan.scan import ScanPlan
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import field_ids, leaves, term_type
 from skipstone.scan import Scan
+from skipstone.spark.deleted_positions import without_positions_by_path
 from skipstone.spark.native import native_frames
 from skipstone.spark.optimizer_statistics import is_wanted
+from skipstone.spark.scan_names import quoted
 from skipstone.spark.session import active, is_remote
 from skipstone.spark.through_arrow import read_through_arrow
 from skipstone.spark.treatments import identity_sources
@@ -32,10 +36,17 @@ from skipstone.spark.types import to_spark_struct
 pc: Any = pyarrow.compute
 
 
-def read_scan(scan: Scan, spark: SparkSession | None = None, *, is_filtered: bool = True) -> DataFrame:
+def read_scan(
+    scan: Scan,
+    spark: SparkSession | None = None,
+    *,
+    is_filtered: bool = True,
+    without: Mapping[str, Any] = MappingProxyType({}),
+) -> DataFrame:
     """The scan's rows in a session: the given one, the active one, or a new one.
 
     Not filtered, they are all rows of the files that the filter leaves, for those who look at each of them again.
+    Rows `without` which they are wanted are told by position, ascending, for each path.
     """
     meant = as_spark_reads(scan)
     shown = to_spark_struct(meant.wanted, all_optional=True)
@@ -43,7 +54,7 @@ def read_scan(scan: Scan, spark: SparkSession | None = None, *, is_filtered: boo
     plan = _with_proofs(meant, field_ids(meant.predicate) if is_wanted(host) else frozenset())
     plan = plan if is_filtered else plan.unfiltered()
     _refuse_encrypted(plan)
-    frames = _frames(host, meant, plan) if len(plan) else []
+    frames = _frames(host, meant, plan, without) if len(plan) else []
     if not frames:
         return host.createDataFrame([], shown)
     frame = reduce(lambda a, b: a.unionAll(b), frames)
@@ -92,10 +103,19 @@ def _refuse_encrypted(plan: ScanPlan) -> None:
         )
 
 
-def _frames(spark: SparkSession, scan: Scan, plan: ScanPlan) -> list[DataFrame]:
+def _frames(spark: SparkSession, scan: Scan, plan: ScanPlan, without: Mapping[str, Any]) -> list[DataFrame]:
     """A frame for each kind of treatment that some file needs."""
     # A client of Spark Connect has no session of the JVM to clone.
-    native, others = ([], np.arange(len(plan))) if is_remote(spark) else native_frames(spark, scan, plan)
+    native, others = ([], np.arange(len(plan))) if is_remote(spark) else native_frames(spark, scan, plan, without)
     if len(others):
-        native.append(read_through_arrow(spark, plan.taking(others), scan.storage, scan.wanted))
+        native.append(_through_arrow(spark, scan, plan.taking(others), without))
     return native
+
+
+def _through_arrow(spark: SparkSession, scan: Scan, plan: ScanPlan, without: Mapping[str, Any]) -> DataFrame:
+    if not without:
+        return read_through_arrow(spark, plan, scan.storage, scan.wanted)
+    shown = scan.wanted.fields
+    place = (f for f in (FILE, POS) if f not in shown)
+    frame = read_through_arrow(spark, plan, scan.storage, StructType((*shown, *place)))
+    return without_positions_by_path(spark, frame, without).select(*(quoted(f.name) for f in shown))

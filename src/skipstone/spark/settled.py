@@ -1,12 +1,13 @@
 """The rows that a statement works out, once: what becomes of them, and what marks say about each.
 
-They are asked for twice (where the old rows are, what the new ones are) and must be the same both times, so Spark keeps
-them. A few are brought here as Arrow and written from here, without a job of their own.
+They are asked for twice (where the old rows are, what the new ones are) and must be the same both times. A few are
+brought here as Arrow, in one job, and written from here; of many, Spark keeps those that they are made of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -60,11 +61,27 @@ class Settled(Protocol):
         """The rows that these actions make, without marks."""
 
 
-def settled(frame: Any, marks: Sequence[str], scan: Scan) -> Settled:
-    """The rows of a frame over rows that Spark keeps; `marks` are no columns of the table."""
+@contextmanager
+def settled(
+    found: Any, made: Callable[[Any], Any], marks: Sequence[str], scan: Scan, *, expected: int | None = None
+) -> Iterator[Settled]:
+    """The rows that `made` makes of those found; `marks` are no columns of the table.
+
+    Rows `expected` to be few are brought here at once; Spark keeping what was found would be work for nothing.
+    """
     rows_max = _rows_here(scan)
-    table = collect_up_to(frame, rows_max) if rows_max else None
-    return _Kept(frame, marks) if table is None else _Collected(table, marks)
+    is_tried = expected is not None and 0 < expected <= rows_max
+    table = collect_up_to(made(found), rows_max) if is_tried else None
+    if table is not None:
+        yield _Collected(table, marks)
+        return
+    kept = found.persist()
+    try:
+        frame = made(kept)
+        table = collect_up_to(frame, rows_max) if rows_max and not is_tried else None
+        yield _Kept(frame, marks) if table is None else _Collected(table, marks)
+    finally:
+        kept.unpersist()
 
 
 def collect_up_to(frame: Any, rows_max: int) -> Any:
@@ -86,6 +103,11 @@ def _rows_here(scan: Scan) -> int:
         return 0
     row_bytes = max(1, _UNPACKED * read // max(1, _sum(plan, "record_count")))
     return min(ROWS_HERE_MAX, _BYTES_HERE_MAX // row_bytes)
+
+
+def rows_in(scan: Scan) -> int:
+    """How many rows the files of a scan hold."""
+    return _sum(scan.plan(), "record_count")
 
 
 def _sum(plan: ScanPlan, column: str) -> int:

@@ -10,24 +10,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-import pyarrow
-import pyarrow.compute
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from skipstone.errors import SkipstoneError
-from skipstone.metadata.types import DoubleType, Field, FloatType, PrimitiveType, UuidType
+from skipstone.metadata.types import BinaryType, DoubleType, Field, FloatType, PrimitiveType, StringType, UuidType
 from skipstone.predicate.nodes import FALSE, Column, IsNull, Op, Predicate, and_, or_
 from skipstone.scan import Scan
 from skipstone.spark.scan_names import quoted
+from skipstone.spark.settled import collect_up_to
 from skipstone.spark.types import to_spark_type
 from skipstone.upsert import reach
 
-pc: Any = pyarrow.compute
-
-# Keys are collected up to here; beyond, the table is pruned by their range.
+# Keys come here up to so many, of text up to fewer; of more only their ends are asked for.
 LISTED_MAX: Final = 10_000
+FIXED_MAX: Final = 100_000
 
 
 def source_keys(spark: Any, scan: Scan, source: Any, on: str, target: str, alias: str) -> Scan:
@@ -75,20 +73,25 @@ def _reach(source: Any, field: Field, column: str, with_nulls: bool) -> Predicat
     if source.schema[column].dataType != to_spark_type(field.type):
         return None  # a cast would stand between them
     name = quoted(column)
-    ends = source.selectExpr(f"min({name})", f"max({name})", f"count({name})", "count(*)").toArrow()
-    not_null, every = (ends.column(place)[0].as_py() for place in (2, 3))
+    rows = source.select(name)
+    few = collect_up_to(rows, LISTED_MAX if isinstance(field.type, StringType | BinaryType) else FIXED_MAX)
     try:
-        if not_null > LISTED_MAX:
-            found = _range(field, ends)
+        if few is not None:
+            keys = few.column(0)
+            found = reach(field, keys.drop_null().combine_chunks()) if keys.null_count < len(keys) else FALSE
+            has_nulls = keys.null_count > 0
         else:
-            keys = source.select(name).where(f"{name} IS NOT NULL").toArrow().column(0)
-            found = reach(field, pc.unique(keys)) if len(keys) else FALSE
-        if with_nulls and not_null < every:
-            assert isinstance(field.type, PrimitiveType)
-            found = or_(found, IsNull(Column(field_id=field.id, type=field.type, name=field.name)))
-        return found
-    except (SkipstoneError, ValueError, TypeError):
+            ends = source.selectExpr(f"min({name})", f"max({name})", f"count({name})", "count(*)").toArrow()
+            not_null, every = (ends.column(place)[0].as_py() for place in (2, 3))
+            found, has_nulls = _range(field, ends) if not_null else FALSE, not_null < every
+    except (SkipstoneError, ValueError, TypeError, NotImplementedError):
         return None
+    return or_(found, _is_null(field)) if with_nulls and has_nulls else found
+
+
+def _is_null(field: Field) -> Predicate:
+    assert isinstance(field.type, PrimitiveType)
+    return IsNull(Column(field_id=field.id, type=field.type, name=field.name))
 
 
 def _range(field: Field, ends: Any) -> Predicate:

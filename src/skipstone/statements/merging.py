@@ -16,7 +16,7 @@ from skipstone.scan import Scan
 from skipstone.spark.assignment import check_assignable, strict_casts
 from skipstone.spark.row_changes import FoundRows, kept_lineage, positions_in
 from skipstone.spark.scan_names import quoted
-from skipstone.spark.settled import ACTION, settled
+from skipstone.spark.settled import ACTION, rows_in, settled
 from skipstone.spark.types import cast_sql, sql_type, to_spark_type
 from skipstone.statements.assignments import assigned_sql, default_sql
 from skipstone.statements.keys import source_keys
@@ -86,7 +86,8 @@ def merge_rows(spark: Any, names: Names, found: Found, alias: str, source: Any, 
     try:
         clauses = _numbered(wanted, found, kept, alias)
         plan = _pairs(spark, names, found, alias, kept, wanted, clauses)
-        _commit(spark, found, target_of(plan).scan, run_query(spark, plan), clauses)
+        scan = target_of(plan).scan
+        _commit(spark, found, scan, run_query(spark, plan), clauses, expected=_expected(kept, scan, clauses))
     finally:
         kept.unpersist()
 
@@ -149,16 +150,24 @@ def _choice(clauses: Sequence[Clause], target: str, other: str) -> str:
     return f"CASE {' '.join(cases)} END"
 
 
-def _commit(spark: Any, found: Found, scan: Scan, pairs: Any, clauses: Sequence[Clause]) -> None:
+def _commit(
+    spark: Any, found: Found, scan: Scan, pairs: Any, clauses: Sequence[Clause], *, expected: int | None
+) -> None:
     coming = [i for i, c in enumerate(clauses) if c.action is not Action.DELETE]
-    pairs = pairs.where(f"{ACTION} IS NOT NULL OR ({_IN_TARGET} AND {_IN_SOURCE})").persist()
-    try:
-        outcome = settled(_outcome(pairs, clauses, scan), _MARKS, scan)
+    pairs = pairs.where(f"{ACTION} IS NOT NULL OR ({_IN_TARGET} AND {_IN_SOURCE})")
+    with settled(pairs, lambda p: _outcome(p, clauses, scan), _MARKS, scan, expected=expected) as outcome:
         positions = _positions(outcome.marks, clauses, found.table.name)
         rows = outcome.rows(coming) if coming else None
         apply(spark, found, FoundRows(scan=scan, positions=positions, rows=rows), MERGE_MODE, MERGE_ISOLATION_LEVEL)
-    finally:
-        pairs.unpersist()
+
+
+def _expected(kept: Any, scan: Scan, clauses: Sequence[Clause]) -> int | None:
+    """About how many pairs something may happen to; None if nobody knows. Spark has counted a source that it keeps."""
+    counted = kept._jdf.queryExecution().optimizedPlan().stats().rowCount()
+    if not counted.isDefined():
+        return None
+    by_source = any(c.side is Side.NOT_MATCHED_BY_SOURCE for c in clauses)
+    return int(str(counted.get())) + (rows_in(scan) if by_source else 0)
 
 
 def _positions(marks: Any, clauses: Sequence[Clause], table: str) -> dict[str, Any]:

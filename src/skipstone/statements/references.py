@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import sqlglot
@@ -21,6 +22,8 @@ _VERSION: Final = ("VERSION", "SYSTEM_VERSION")
 _TIMESTAMP: Final = ("TIMESTAMP", "SYSTEM_TIME")
 _BEFORE_A_TABLE: Final = frozenset({"FROM", "JOIN", ",", "(", "TABLE", "USING", "INTO"})
 Edit = tuple[int, int, str]
+# What a text says is asked several times for one statement, and again when the statement comes again.
+_REMEMBERED_MAX: Final = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +47,26 @@ class Reference:
 
 def find_references(text: str) -> list[Reference]:
     """Every table named in a query, from left to right."""
+    return list(_found(text))
+
+
+@lru_cache(maxsize=_REMEMBERED_MAX)
+def _found(text: str) -> tuple[Reference, ...]:
     tokens = Tokens.of(text)
     places = {token.start: i for i, token in enumerate(tokens.items)}
-    try:
-        named = list(_parsed_names(sqlglot.parse_one(text, read="spark")))
-    except SqlglotError:
-        named = list(_guessed_names(tokens))
+    tree = _tree(text)
+    named = list(_guessed_names(tokens) if tree is None else _parsed_names(tree))
     found = [_reference(tokens, places[start], *name) for start, *name in named if start in places]
-    return sorted(found, key=lambda reference: reference.start)
+    return tuple(sorted(found, key=lambda reference: reference.start))
+
+
+@lru_cache(maxsize=_REMEMBERED_MAX)
+def _tree(text: str) -> exp.Expr | None:
+    """The text as a tree, to be looked at and never changed; None if only Spark can parse it."""
+    try:
+        return sqlglot.parse_one(text, read="spark")
+    except SqlglotError:
+        return None
 
 
 def rewrite(text: str, names: Mapping[Reference, str]) -> str:
@@ -114,8 +129,9 @@ def _guessed_names(tokens: Tokens) -> Iterator[tuple[int, tuple[str, ...], bool,
             parts = tuple(t.text for t in tokens.items[i:end:2])
             after = tokens.items[end] if end < len(tokens.items) else None
             if after is None or after.text != "(":
-                has_alias = after is not None and (after.text.upper() == "AS" or after.token_type is TokenType.VAR)
-                yield tokens.items[i].start, parts, has_alias, ""
+                cursor = Tokens(tokens.text, tokens.items, end)
+                _point_in_time(cursor)
+                yield tokens.items[i].start, parts, _is_alias(cursor), ""
             i = end
         else:
             i += 1
@@ -128,6 +144,8 @@ def _is_name(token: Token) -> bool:
 def _reference(tokens: Tokens, first: int, parts: Any, has_alias: Any, alias: Any) -> Reference:
     cursor = Tokens(tokens.text, tokens.items, first + 2 * len(parts) - 1)
     version, timestamp = _point_in_time(cursor)
+    if version is not None or timestamp is not None:
+        has_alias = has_alias or _is_alias(cursor)  # which the parser does not see after all of Spark's spellings
     end = tokens.items[cursor.at - 1].end + 1
     return Reference(
         parts=parts,
@@ -138,6 +156,12 @@ def _reference(tokens: Tokens, first: int, parts: Any, has_alias: Any, alias: An
         alias=alias,
         alias_at=None if has_alias or _is_table_statement(tokens, first) else _alias_place(cursor),
     )
+
+
+def _is_alias(cursor: Tokens) -> bool:
+    if cursor.is_done or cursor.looks_at_any("PIVOT", "UNPIVOT"):
+        return False
+    return cursor.looks_at("AS") or _is_name(cursor.items[cursor.at])
 
 
 def _is_table_statement(tokens: Tokens, first: int) -> bool:
@@ -196,9 +220,8 @@ def unqualified(tokens: Tokens, tables: set[tuple[str, ...]]) -> Tokens:
 
 def owned(text: str, alias: str, columns: Collection[str]) -> str:
     """An expression in which these columns, if they name no table, are those of one."""
-    try:
-        tree = sqlglot.parse_one(text, read="spark")
-    except SqlglotError:
+    tree = _tree(text)
+    if tree is None:
         return text
     lowered = {c.lower() for c in columns}
     places = [
@@ -217,9 +240,8 @@ def owned(text: str, alias: str, columns: Collection[str]) -> str:
 def _qualified_columns(text: str, tables: set[tuple[str, ...]]) -> Sequence[Edit]:
     if not tables:
         return ()
-    try:
-        tree = sqlglot.parse_one(text, read="spark")
-    except SqlglotError:
+    tree = _tree(text)
+    if tree is None:
         return ()
     lowered = {tuple(part.lower() for part in table) for table in tables}
     edits: list[Edit] = []

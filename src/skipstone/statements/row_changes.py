@@ -23,7 +23,7 @@ from skipstone.metadata.tables.properties import (
 from skipstone.predicate.nodes import TRUE
 from skipstone.spark.row_changes import FoundRows, change_of, lineage_columns, positions_in, positions_of
 from skipstone.spark.scan_names import quoted
-from skipstone.spark.settled import ACTION, settled
+from skipstone.spark.settled import ACTION, rows_in, settled
 from skipstone.statements.assignments import Assignment, parse_assignments, updated_rows
 from skipstone.statements.names import Found, Names
 from skipstone.statements.query import QueryPlan, TableUse, check_syntax, plan_query, run_query
@@ -115,15 +115,15 @@ def update_where(
     plan = plan_query(spark, names.with_target(TARGET, found, all_columns(found)), text)
     use = target_of(plan)
     marks = (FILE.name, POS.name, ACTION)
-    matched = run_query(spark, plan).persist()
-    try:
-        changed = updated_rows(matched, assignments, use.scan, FILE.name, POS.name, f"0 AS {ACTION}")
-        outcome = settled(changed, marks, use.scan)
+    matched = run_query(spark, plan)
+
+    def changed(rows: Any) -> Any:
+        return updated_rows(rows, assignments, use.scan, FILE.name, POS.name, f"0 AS {ACTION}")
+
+    with settled(matched, changed, marks, use.scan, expected=rows_in(use.scan)) as outcome:
         positions = positions_in(outcome.marks)
         rows = FoundRows(scan=use.scan, positions=positions, rows=outcome.rows([0]) if positions else None)
         apply(spark, found, rows, UPDATE_MODE, UPDATE_ISOLATION_LEVEL)
-    finally:
-        matched.unpersist()
 
 
 def _values(assignments: Sequence[Assignment]) -> str:

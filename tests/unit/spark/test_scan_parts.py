@@ -33,7 +33,7 @@ from skipstone.spark.filters import Untranslatable, to_spark_filter
 from skipstone.spark.literals import literal_sql
 from skipstone.spark.paths import hadoop_uris
 from skipstone.spark.scan_names import generated, name_owners, scan_name, with_scan_names_below
-from skipstone.spark.splits import OPEN_COST_BYTES, split_bytes
+from skipstone.spark.splits import OPEN_COST_BYTES, Split, split_of
 from skipstone.spark.types import from_spark_type, to_spark_struct, to_spark_type
 from skipstone.storage.local import LocalStorage
 from skipstone.storage.moved import MovedStorage
@@ -119,15 +119,27 @@ def _names_below(field: Field) -> list[str]:
 
 
 def test_pieces_are_sized_to_rounds_of_the_cores() -> None:
-    assert 127 << 20 < split_bytes([100 << 20] * 10_000, cores=2) <= 128 << 20
-    assert split_bytes([1 << 20], cores=64) == split_bytes([], cores=2) == 8 << 20
-    assert split_bytes([25 << 20] * 8, cores=2) == 52 << 20
+    assert 127 << 20 < split_of([100 << 20] * 10_000, cores=2).bytes_max <= 128 << 20
+    assert split_of([1 << 20], cores=64).bytes_max == split_of([], cores=2).bytes_max == 8 << 20
+    assert split_of([25 << 20] * 8, cores=2).bytes_max == 52 << 20
+
+
+def test_a_file_of_one_row_group_is_one_task() -> None:
+    assert split_of([99 << 20], [[4]], cores=2) == Split(99 << 20, is_whole_files=True)
+    assert not split_of([99 << 20], [None], cores=2).is_whole_files
+    assert not split_of([99 << 20], [[4, 50 << 20]], cores=2).is_whole_files
+    assert split_of([99 << 20], [[4, 50 << 20]], cores=2).bytes_max <= 50 << 20
+    # Offsets that cannot be are no offsets; a small file is a task as it is.
+    assert split_of([99 << 20], [[200 << 20]], cores=2) == split_of([99 << 20], cores=2)
+    assert split_of([1 << 20], [[4]], cores=2) == split_of([1 << 20], cores=2)
+    # Where many whole files fill the cores as well, no piece is read for nothing.
+    assert split_of([75 << 20] * 4, [[4]] * 4, cores=2).bytes_max >= 75 << 20
 
 
 @settings(max_examples=50)
 @given(sizes=st.lists(st.integers(1, 200 << 20), max_size=30), cores=st.integers(1, 8))
 def test_no_other_number_of_rounds_ends_much_sooner(sizes: list[int], cores: int) -> None:
-    chosen = _busiest(sizes, split_bytes(sizes, cores=cores), cores)
+    chosen = _busiest(sizes, split_of(sizes, cores=cores).bytes_max, cores)
     work = sum(sizes) + len(sizes) * OPEN_COST_BYTES
     # Others may end sooner by what opening files, starting tasks and waiting for the slowest core is reckoned to cost.
     reckoned = 2 * len(sizes) * OPEN_COST_BYTES + (9 << 20) + (13 << 20)
