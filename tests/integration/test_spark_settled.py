@@ -73,3 +73,38 @@ def test_a_table_is_the_same_whoever_writes_the_rows(
     assert [r[0] for r in shown] == ["0", "1", "2", "3", "4", "6", "7"]
     assert [r[10] for r in shown] == ["2", "2", "1", "1", "3", "3", "3"]
     assert shown[5][4] == "1767211200000000" and shown[5][8] == "new"
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_more_rows_than_were_expected_stay_with_spark(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """Two source rows are expected to match few rows and match six: found out on the way, and done all the same."""
+    monkeypatch.setattr(settled, "ROWS_HERE_MAX", 3)
+    came: list[bool] = []
+
+    def counted(frame: Any, rows_max: int) -> Any:
+        table = collect_up_to(frame, rows_max)
+        came.append(table is not None)
+        return table
+
+    monkeypatch.setattr(settled, "collect_up_to", counted)
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "lake"))
+
+    def run(text: str) -> Any:
+        return skipstone.sql(spark, text, catalog=lake)
+
+    run(
+        "CREATE TABLE shop.t (id BIGINT, g BIGINT, n INT) USING skipstone "
+        f"TBLPROPERTIES ('format-version' = '{version}', 'write.merge.mode' = 'merge-on-read')"
+    )
+    run("INSERT INTO shop.t SELECT id, id % 2, 0 FROM range(6)")
+    kept_before = spark.sparkContext._jsc.getPersistentRDDs().size()
+    run(
+        "MERGE INTO shop.t t USING (SELECT id FROM range(2)) v ON t.g = v.id WHEN MATCHED THEN UPDATE SET n = v.id + 10"
+    )
+    run("MERGE INTO shop.t t USING (SELECT 3L AS id) v ON t.id = v.id WHEN MATCHED THEN DELETE")
+    assert came == [False, True]
+    found = run("SELECT id, n FROM shop.t ORDER BY id").collect()
+    assert [tuple(r) for r in found] == [(0, 10), (1, 11), (2, 10), (4, 10), (5, 11)]
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == kept_before

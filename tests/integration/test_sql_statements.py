@@ -154,3 +154,45 @@ def test_statements_that_make_no_sense_are_refused(run: Run, text: str, error: t
     with pytest.raises((error, InvalidInput, NotFound)) as caught:
         run(text)
     assert message in str(caught.value)
+
+
+def test_statements_as_they_are_typed_elsewhere(run: Run, lake: Any) -> None:
+    run("CREATE TABLE shop.t (id INT, s STRING) USING skipstone")
+    run("INSERT INTO shop.t VALUES (1, 'a'), (2, 'b')")
+    run("ALTER TABLE shop.t CHANGE COLUMN id id BIGINT COMMENT 'wider' AFTER s")
+    assert rows(run("DESCRIBE shop.t")) == [("id", "bigint", "wider"), ("s", "string", None)]
+    assert [f.name for f in lake.load_table("shop.t").schema.fields] == ["s", "id"]
+    with pytest.raises(InvalidInput, match="got 'other'"):
+        run("ALTER TABLE shop.t CHANGE COLUMN id other BIGINT")
+    assert rows(run("SHOW COLUMNS FROM t FROM shop")) == [("id",), ("s",)]
+    described = [("n", "bigint", None), ("s", "string", None)]
+    for verb in ("DESCRIBE QUERY", "DESC"):
+        assert rows(run(f"{verb} SELECT s, count(*) AS n FROM shop.t GROUP BY s")) == described
+    run("ALTER TABLE shop.t CREATE TAG first")
+    run("DELETE FROM shop.t WHERE id = 1")
+    for moment in ("FOR SYSTEM_VERSION AS OF 'first' AS x", "FOR VERSION AS OF 'first' x", "VERSION AS OF 'first' x"):
+        assert rows(run(f"SELECT x.id FROM shop.t {moment} WHERE x.id > 0")) == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("columns", ["(id INT, ID STRING)", "AS SELECT 1 AS id, 2 AS ID"])
+def test_names_that_differ_by_case_only_are_refused_unless_the_session_tells_them_apart(
+    lake: Any, iceberg_java: Any, columns: str
+) -> None:
+    spark = interpreted(iceberg_java).newSession()
+    text = f"CREATE TABLE shop.t {columns}" if columns[0] == "(" else f"CREATE TABLE shop.t USING skipstone {columns}"
+    with pytest.raises(InvalidInput, match="'ID': expected each name once"):
+        skipstone.sql(spark, text, catalog=lake)
+    with pytest.raises(NotFound):
+        lake.load_table("shop.t")
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    skipstone.sql(spark, text, catalog=lake)
+    assert [f.name for f in lake.load_table("shop.t").schema.fields] == ["id", "ID"]
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM shop.t WHERE", "UPDATE shop.t SET s = 'x' WHERE"])
+def test_where_without_a_condition_changes_nothing(run: Run, statement: str) -> None:
+    run("CREATE TABLE shop.t (id INT, s STRING) USING skipstone")
+    run("INSERT INTO shop.t VALUES (1, 'a')")
+    with pytest.raises(InvalidInput, match=r"expected a condition|[Ss]yntax"):
+        run(statement)
+    assert rows(run("SELECT * FROM shop.t")) == [(1, "a")]

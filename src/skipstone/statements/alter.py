@@ -55,9 +55,9 @@ def _change(spark: Any, table: Table, tokens: Tokens) -> None:
     elif tokens.accept("RENAME"):
         tokens.expect("COLUMN")
         _rename(table, tokens)
-    elif tokens.accept_any("ALTER", "CHANGE"):
+    elif (verb := tokens.accept_any("ALTER", "CHANGE")) is not None:
         tokens.accept("COLUMN")
-        _alter_column(spark, table, tokens)
+        _alter_column(spark, table, tokens, is_change=verb == "CHANGE")
     elif tokens.accept("SET", "IDENTIFIER", "FIELDS"):
         paths = _column_list(tokens)
         _schema(table, tokens, lambda update: update.set_identifier_fields(paths))
@@ -185,9 +185,11 @@ def _drop_key(table: Table, tokens: Tokens, paths: list[tuple[str, ...]]) -> Non
     _schema(table, tokens, lambda update: update.set_identifier_fields(kept))
 
 
-def _alter_column(spark: Any, table: Table, tokens: Tokens) -> None:
+def _alter_column(spark: Any, table: Table, tokens: Tokens, *, is_change: bool) -> None:
     path = tokens.names("a column name")
-    if tokens.accept("TYPE"):
+    if is_change and not tokens.looks_at_any("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP"):
+        _change_column(table, tokens, path)
+    elif tokens.accept("TYPE"):
         type_ = parse_type(tokens)
         _schema(table, tokens, lambda update: update.update_column(path, type=type_))
     elif tokens.accept("COMMENT"):
@@ -211,6 +213,28 @@ def _alter_column(spark: Any, table: Table, tokens: Tokens) -> None:
         _schema(table, tokens, lambda update: update.set_default(path, None))
     else:
         tokens.fail("TYPE, COMMENT, FIRST, AFTER, SET NOT NULL, DROP NOT NULL, SET DEFAULT or DROP DEFAULT")
+
+
+def _change_column(table: Table, tokens: Tokens, path: tuple[str, ...]) -> None:
+    """Hive's spelling, with the name once more: CHANGE COLUMN a a BIGINT COMMENT 'wider' FIRST."""
+    place = tokens.at
+    column = parse_column(tokens)
+    if column.name.lower() != path[-1].lower():
+        tokens.at = place
+        tokens.fail(f"{path[-1]} again, because RENAME COLUMN renames")
+
+    def change(update: Any) -> None:
+        update.update_column(path, type=column.type)
+        if column.doc is not None:
+            update.update_column(path, doc=column.doc)
+        if column.first:
+            update.move_first(path)
+        if column.after is not None:
+            update.move_after(path, (*path[:-1], column.after))
+
+    if column.required or column.default is not None:
+        tokens.fail("a type, COMMENT, FIRST or AFTER only")
+    _schema(table, tokens, change)
 
 
 # -- properties, partitions, order

@@ -13,6 +13,7 @@ from skipstone.metadata.schemas.user_schema import schema_of
 from skipstone.metadata.types import Field, StructType
 from skipstone.metadata.values import from_python
 from skipstone.spark.frames_in import schema_of_frame
+from skipstone.spark.merging import CASE_SENSITIVE
 from skipstone.spark.scan_names import quoted
 from skipstone.spark.types import to_spark_type
 from skipstone.statements.clauses import parse_properties, parse_terms
@@ -172,7 +173,22 @@ def _schema(spark: Any, definition: TableDefinition, frame: Any) -> Schema:
         if frame is not None
         else _schema_of_columns(spark, definition.columns, version)
     )
+    _check_names(spark, schema)
     return _with_key(schema, definition.properties.pop(PRIMARY_KEY, None))
+
+
+def _check_names(spark: Any, schema: Schema) -> None:
+    """Names that the session takes for one could never be told apart in a statement."""
+    if spark.conf.get(CASE_SENSITIVE).lower() == "true":
+        return
+    seen: set[str] = set()
+    for f in schema.fields:
+        if f.name.lower() in seen:
+            raise InvalidInput(
+                f"Cannot create a table with column {f.name!r}: expected each name once, whatever its case, because "
+                f"{CASE_SENSITIVE} is not set. Rename it."
+            )
+        seen.add(f.name.lower())
 
 
 def _format_version(definition: TableDefinition) -> int:

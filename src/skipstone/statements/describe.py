@@ -7,11 +7,13 @@ from typing import Any
 from skipstone.metadata.types import Field
 from skipstone.spark.types import to_spark_type
 from skipstone.statements.names import Names
+from skipstone.statements.query import plan_query, run_query
 from skipstone.statements.results import rows
 from skipstone.statements.show import partition_terms
 from skipstone.statements.tokens import Tokens
 from skipstone.table import Table
 
+_QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "(")
 _SCHEMA = "col_name string, data_type string, comment string"
 
 
@@ -19,6 +21,9 @@ def describe(spark: Any, names: Names, tokens: Tokens) -> Any:
     """What comes after DESCRIBE."""
     if tokens.accept_any("NAMESPACE", "DATABASE", "SCHEMA"):
         return _namespace(spark, names, tokens)
+    if any(tokens.looks_at("QUERY", word) or tokens.looks_at(word) for word in _QUERIES):
+        tokens.accept("QUERY")
+        return _query(spark, names, tokens)
     tokens.accept("TABLE")
     detailed = tokens.accept_any("EXTENDED", "FORMATTED") is not None
     table = names.table(tokens.names())
@@ -32,6 +37,12 @@ def describe(spark: Any, names: Names, tokens: Tokens) -> Any:
         terms = partition_terms(table.spec, table.schema)
         found += [(f"Part {i}", term.replace("`", ""), "") for i, term in enumerate(terms)]
     return rows(spark, _SCHEMA, [*found, *(_details(table) if detailed else ())])
+
+
+def _query(spark: Any, names: Names, tokens: Tokens) -> Any:
+    """The columns of a query's answer, which is not computed."""
+    answer = run_query(spark, plan_query(spark, names, tokens.rest()))
+    return rows(spark, _SCHEMA, [(f.name, f.dataType.simpleString(), None) for f in answer.schema.fields])
 
 
 def _column(field: Field) -> tuple[str, str, str | None]:

@@ -67,7 +67,14 @@ def parse_delete(spark: Any, names: Names, tokens: Tokens) -> RowChange:
     tokens.expect("WHERE")
     check_syntax(spark, tokens.text)
     tokens = unqualified(tokens, {named} if named else set())
-    return RowChange(found=found, alias=alias, condition=tokens.rest())
+    return RowChange(found=found, alias=alias, condition=_condition(tokens))
+
+
+def _condition(tokens: Tokens) -> str:
+    """What comes after WHERE. Without it, Spark's parser takes the word itself for the table's alias."""
+    if tokens.is_done:
+        tokens.fail("a condition")
+    return tokens.rest()
 
 
 def delete_where(spark: Any, names: Names, found: Found, alias: str, condition: str) -> None:
@@ -101,7 +108,7 @@ def parse_update(spark: Any, names: Names, tokens: Tokens) -> RowChange:
     tokens = unqualified(tokens, {named} if named else set())
     tokens.expect("SET")
     assignments = parse_assignments(tokens, found.table.schema, alias, found.table.name, "WHERE")
-    condition = tokens.rest() if tokens.accept("WHERE") else None
+    condition = _condition(tokens) if tokens.accept("WHERE") else None
     tokens.end()
     check_syntax(spark, given)
     return RowChange(found=found, alias=alias, condition=condition, assignments=assignments)

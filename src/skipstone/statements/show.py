@@ -37,7 +37,11 @@ def show(spark: Any, names: Names, tokens: Tokens) -> Any:
         return rows(spark, "namespace string, viewName string, isTemporary boolean", views)
     if tokens.accept("COLUMNS"):
         tokens.accept_any("IN", "FROM")
-        return rows(spark, "col_name string", [(f.name,) for f in names.table(tokens.names()).schema.fields])
+        parts = tokens.names()
+        if tokens.accept_any("IN", "FROM"):
+            parts = (*tokens.names("a namespace"), parts[-1])
+        tokens.end()
+        return rows(spark, "col_name string", [(f.name,) for f in names.table(parts).schema.fields])
     tokens.expect("PARTITIONS", then="TABLES, NAMESPACES, VIEWS, TBLPROPERTIES, COLUMNS, PARTITIONS or CREATE TABLE")
     return _partitions(spark, names.table(tokens.names()))
 
