@@ -12,6 +12,7 @@ from collections.abc import Collection
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 
 from skipstone.commit.conflicts import Conflicts
 from skipstone.commit.context import CommitContext
@@ -20,7 +21,9 @@ from skipstone.commit.removal import Remaining, Removal, missing_of, paths_of
 from skipstone.errors import InvalidInput
 from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
 from skipstone.metadata.tables.table_metadata import TableMetadata
-from skipstone.storage.paths import key_of
+from skipstone.storage.paths import key_of, keys_of
+
+pc: Any = pyarrow.compute
 
 _VECTOR_COLUMNS = ("status", "referenced_data_file", "content_offset")
 
@@ -46,16 +49,17 @@ def check_not_there(files: pa.Table, remaining: Remaining, *, metadata: TableMet
                 ("paths", manifest.manifest_path),
                 lambda m=manifest: _live_paths(m, metadata, context),  # type: ignore[misc]
             )
-            for path in there & new.keys():
+            known = pc.filter(there, pc.is_in(there, pa.array(list(new), pa.string())))
+            for path in known.to_pylist():
                 raise InvalidInput(
                     f"Cannot add file {new[path]}: it is in the table already, and its rows would be there twice. "
                     "Leave it out."
                 )
 
 
-def _live_paths(manifest: ManifestFile, metadata: TableMetadata, context: CommitContext) -> frozenset[str]:
+def _live_paths(manifest: ManifestFile, metadata: TableMetadata, context: CommitContext) -> Any:
     table: Any = entries_of(context.storage, metadata, manifest, columns=("status", "file_path"))
-    return frozenset(map(key_of, table.filter(is_live(table)).column("file_path").to_pylist()))
+    return keys_of(table.filter(is_live(table)).column("file_path"))
 
 
 def check_one_vector_each(

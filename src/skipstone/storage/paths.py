@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import pyarrow.compute
 
 from skipstone.errors import InvalidInput
 
+pc: Any = pyarrow.compute
+
 FILE: Final = "file"
+_LOCAL_START: Final = "^(?i:file):(?:///|//localhost/|/([^/]))"
 # One letter is a Windows drive, not a scheme.
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
@@ -65,6 +70,11 @@ def key_of(path: str) -> str:
     except InvalidInput:
         # Some old tables name files by relative paths: nothing to make equal.
         return path
+
+
+def keys_of(paths: Any) -> Any:
+    """The same for a column of paths."""
+    return pc.replace_substring_regex(paths, _LOCAL_START, r"/\1")
 
 
 def absolute_location(location: str) -> str:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from skipstone.errors import InvalidInput
-from skipstone.storage.paths import absolute_location, canonical, join, local_path, scheme_of, split_authority
+from skipstone.storage.paths import (
+    absolute_location,
+    canonical,
+    join,
+    key_of,
+    keys_of,
+    local_path,
+    scheme_of,
+    split_authority,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +37,12 @@ def test_a_local_location_is_a_path_with_nothing_decoded(location: str, path: st
     assert local_path(location) == path
     assert canonical(location) == path
     assert scheme_of(location) == "file"
+
+
+def test_a_column_of_paths_is_spelled_as_each_path_is() -> None:
+    paths = ["/a", "file:/a", "FILE:///a", "file://localhost/a", "file:////a", "file://host/a", "s3://b/file:/a", "a/b"]
+    assert keys_of(pa.array(paths)).to_pylist() == [key_of(path) for path in paths]
+    assert len({key_of(path) for path in paths}) == 5
 
 
 @pytest.mark.parametrize(
