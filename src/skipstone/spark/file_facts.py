@@ -33,7 +33,7 @@ from skipstone.metadata.types import STRING, Field, StructType
 from skipstone.plan.entries import partition_codes, unified_type
 from skipstone.plan.scan import ScanPlan
 from skipstone.spark.literals import literal_sql
-from skipstone.spark.scan_names import PREFIX, ROW_INDEX, quoted
+from skipstone.spark.scan_names import PREFIX, quoted
 from skipstone.spark.shown_arrow import shown_batch, spark_arrow_schema
 from skipstone.spark.types import FIELD_ID_KEY, to_spark_struct, to_spark_type
 
@@ -94,10 +94,11 @@ class Place:
         return frame.selectExpr("*", f"{self.ordinal} AS {ORDINAL}", f"{self.position} AS {POSITION}")
 
 
-# Asked of Spark's reader as a column, a position is a bare number; as a part of `_metadata` it would be an object.
-POSITION_FIELD: Final = T.StructField(ROW_INDEX, T.LongType())
 # Of a frame of files as it is read. A filter that looks at it needs no column for it, and so no frame in between.
-IN_FILE: Final = Place(ordinal="unix_millis(_metadata.file_modification_time)", position=ROW_INDEX, is_added=False)
+# The reader could give the position as a bare number, but not where a session also has it read the whole `_metadata`.
+IN_FILE: Final = Place(
+    ordinal="unix_millis(_metadata.file_modification_time)", position="_metadata.row_index", is_added=False
+)
 AS_COLUMNS: Final = Place(ordinal=ORDINAL, position=POSITION, is_added=True)
 
 

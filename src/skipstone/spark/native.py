@@ -131,8 +131,6 @@ class _Native:
 
     def _files(self, statistics: Published | None) -> DataFrame:
         stored = read_schema(self.columns).fields + file_facts.lineage_fields(self.metadata_ids)
-        if self.place.is_added or self.treatment.by_position or self.without:
-            stored = [*stored, file_facts.POSITION_FIELD]
         frame = file_frame(
             self.spark,
             hadoop_uris(self.scan.storage, self.plan.files.column("file_path")),
