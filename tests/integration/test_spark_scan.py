@@ -38,8 +38,9 @@ from skipstone.metadata.types import (
 )
 from skipstone.predicate import FloatOrder
 from skipstone.scan import Scan
-from skipstone.spark import deleted_positions
+from skipstone.spark import deleted_positions, few_rows
 from skipstone.spark.scan import as_spark_reads
+from skipstone.spark.session import temporarily
 from skipstone.spark.splits import split_of
 from skipstone.storage.local import LocalStorage
 
@@ -378,6 +379,67 @@ def test_deleted_positions_are_found_however_the_bits_travel(
     kept = frame.cache()
     assert kept.count() == len(expected) and kept.where("s = '0'").count() == sum(i % 2 == 0 for i in expected)
     kept.unpersist()
+
+
+def test_deleted_positions_of_files_that_are_not_alike_in_length(tmp_path: Path, spark: Any) -> None:
+    builder = TableBuilder(tmp_path / "t", plain_schema(Field(id=1, name="id", type=LONG)), format_version=3)
+    counts = (1000, 70, 1, 300)
+    files = [builder.append([{"id": 10_000 * n + i} for i in range(count)])[0] for n, count in enumerate(counts)]
+    # The last rows of the first file lie beyond all bits, where those of the next file would be.
+    gone = [{3, 130}, {0, 64, 69}, {0}, {0, 1, 191}]
+    builder.delete_positions({f.file_path: positions for f, positions in zip(files, gone)})
+    expected = [10_000 * n + i for n, count in enumerate(counts) for i in range(count) if i not in gone[n]]
+    assert ids(scan_of(builder).to_spark(spark)) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("spark.sql.optimizer.nestedSchemaPruning.enabled", "false"),
+        ("spark.sql.optimizer.excludedRules", "org.apache.spark.sql.catalyst.optimizer.ColumnPruning"),
+        ("spark.sql.ansi.enabled", "false"),
+        ("spark.sql.ansi.enabled", "true"),
+        ("spark.sql.codegen.wholeStage", "false"),
+    ],
+)
+def test_deleted_positions_are_found_whatever_the_session_reads_of_metadata(
+    key: str, value: str, tmp_path: Path, spark: Any
+) -> None:
+    fields = (Field(id=1, name="id", type=LONG), Field(id=2, name="s", type=STRING))
+    builder = TableBuilder(tmp_path / "t", plain_schema(*fields), format_version=3)
+    first = builder.append([{"id": i, "s": str(i % 3)} for i in range(100)])[0]
+    builder.delete_positions({first.file_path: [0, 63, 64, 99]})
+    with temporarily(spark, {key: value}):
+        assert ids(scan_of(builder).to_spark(spark)) == [i for i in range(100) if i not in (0, 63, 64, 99)]
+        shown = scan_of(builder, columns=["id", "_pos", "_deleted"]).to_spark(spark).collect()
+    assert sorted((r.id, r._pos, r._deleted) for r in shown) == [(i, i, i in (0, 63, 64, 99)) for i in range(100)]
+
+
+# -- few rows ----------------------------------------------------------------------------------------------------------
+
+
+def test_few_rows_are_one_partition_and_need_no_exchange(catalog: Any, spark: Any) -> None:
+    table = catalog.create_table("db.t", [("id", "long"), ("s", "string")])
+    table.append(pa.table({"id": list(range(50)), "s": ["a", "b"] * 25}))
+    few = table.scan("s = 'a'").to_spark(spark)
+    grouped = few.where("id > 10").groupBy("s").count()
+    assert "Exchange" not in physical_plan(grouped) and "GreaterThan(id,10)" in physical_plan(grouped)
+    assert [tuple(r) for r in grouped.collect()] == [("a", 19)]
+    joined = few.join(spark.range(0, 100_000, 1, 4), "id").groupBy("s").count()
+    assert [tuple(r) for r in joined.collect()] == [("a", 25)]
+    assert few.repartition(5).rdd.getNumPartitions() == 5
+
+
+def test_many_rows_keep_their_tasks(catalog: Any, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = catalog.create_table("db.t", [("id", "long"), ("s", "string")])
+    table.append(pa.table({"id": list(range(50)), "s": ["a", "b"] * 25}))
+    monkeypatch.setattr(few_rows, "_ROWS_MAX", 49)
+    assert "Coalesce" not in physical_plan(table.scan().to_spark(spark))
+    assert "Coalesce" not in physical_plan(table.scan("id > 3").to_spark(spark))
+    assert "Coalesce" in physical_plan(table.scan("id > 3 AND s IN ('a', 'c')").to_spark(spark))
+    monkeypatch.setattr(few_rows, "_ONE_TASK_BYTES_MAX", 1)
+    table.append(pa.table({"id": list(range(50)), "s": ["a", "b"] * 25}))
+    assert "Coalesce" not in physical_plan(table.scan("s = 'a'").to_spark(spark))
 
 
 def test_rows_deleted_by_value_are_compared_as_stored_and_only_in_older_files(tmp_path: Path, spark: Any) -> None:

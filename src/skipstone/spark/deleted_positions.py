@@ -1,8 +1,9 @@
 """Rows deleted by position: from position delete files and deletion vectors.
 
 The deleted positions of each file are a row of bits, and a row asks for its own by ordinal and position: about as fast
-as no deletes at all. The bits travel with the query as a constant; if they are many, as a value that it computes once,
-and if they are very many, they are broadcast and joined.
+as no deletes at all. All rows of bits are equally long and lie one after the other in one array, because an array of
+arrays would make an object for every row that asks. The array travels with the query as a constant; if it is long, as a
+value that the query computes once, and if it is very long, the bits are broadcast and joined.
 
 Spec: "Position Delete Files", "Deletion Vectors".
 """
@@ -23,7 +24,7 @@ from skipstone.metadata.reserved import FILE, POS
 from skipstone.plan.entries import in_parallel
 from skipstone.plan.scan import ScanPlan
 from skipstone.read.position_deletes import PositionDeletes, Positions
-from skipstone.spark import bit_rows
+from skipstone.spark import word_arrays
 from skipstone.spark.file_facts import IS_DELETED, ORDINAL, POSITION, Place
 from skipstone.spark.scan_names import PREFIX
 from skipstone.storage.protocol import Storage
@@ -33,30 +34,28 @@ pa: Any = pyarrow
 _OF: Final = f"{PREFIX}deleted_of"
 _WORDS: Final = f"{PREFIX}deleted_words"
 _PATH: Final = f"{PREFIX}deleted_path"
-_WORD_BITS: Final = bit_rows.WORD_BITS
+_WORD_BITS: Final = word_arrays.WORD_BITS
 _WORD_SHIFT: Final = 6
 # Beyond this, Spark hashes a constant for longer, each time it plans, than a subquery takes.
 _CONSTANT_WORDS_MAX: Final = 1 << 18
 # Beyond this, bits are better broadcast once than carried by every stage.
 _CARRIED_WORDS_MAX: Final = 4_000_000
-_SCHEMA: Final = T.StructType(
-    [T.StructField(_OF, T.LongType()), T.StructField(_WORDS, T.ArrayType(T.LongType(), False))]
-)
+_SCHEMA: Final = T.StructType([T.StructField(_OF, T.LongType()), T.StructField(_WORDS, word_arrays.WORDS)])
 # The words of bits of each file that has any set, by the ordinal of the file in a plan.
 Bits = Mapping[int, Any]
-_NO_WORDS: Final = np.empty(0, np.int64)
-_VALUE_SCHEMA: Final = T.StructType([T.StructField(_WORDS, T.ArrayType(T.ArrayType(T.LongType(), False), False))])
+_VALUE_SCHEMA: Final = T.StructType([T.StructField(_WORDS, word_arrays.WORDS)])
 
 
-def without_positions(spark: SparkSession, frame: DataFrame, bits: Bits, *, num_files: int, place: Place) -> DataFrame:
+def without_positions(spark: SparkSession, frame: DataFrame, bits: Bits, *, place: Place) -> DataFrame:
     """The rows of files whose bit is not set."""
-    count = sum(map(len, bits.values()))
-    if not count:
+    if not bits:
         return frame
+    stride = max(map(len, bits.values()))
+    count = stride * (max(bits) + 1)
     if count <= _CARRIED_WORDS_MAX:
-        rows = [bits.get(ordinal, _NO_WORDS) for ordinal in range(num_files)]
-        value = bit_rows.constant(spark, rows) if count <= _CONSTANT_WORDS_MAX else _value(spark, rows)
-        return frame.where(F.coalesce(_bit_of(value, place), F.lit(0)) != 1)
+        words = _side_by_side(bits, stride)
+        value = word_arrays.constant(spark, words) if count <= _CONSTANT_WORDS_MAX else _value(spark, words)
+        return frame.where(F.coalesce(_bit_of(value, stride, place), F.lit(0)) != 1)
     known = place.added(frame)
     return known.join(F.broadcast(_frame(spark, bits)), F.expr(f"{ORDINAL} = {_OF} and {_is_set()}"), "left_anti")
 
@@ -118,17 +117,26 @@ def _frame(spark: SparkSession, bits: Bits) -> DataFrame:
     return spark.createDataFrame(pa.table(arrays, [_OF, _WORDS]), _SCHEMA)
 
 
-def _value(spark: SparkSession, rows: list[Any]) -> Column:
-    """All bits as one value, an array of words for every ordinal."""
-    whole = pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), _lists(rows))
-    return spark.createDataFrame(pa.table([whole], [_WORDS]), _VALUE_SCHEMA).scalar()
+def _side_by_side(bits: Bits, stride: int) -> Any:
+    """The words of the file with an ordinal, from `stride` times it on."""
+    words = np.zeros((max(bits) + 1) * stride, np.int64)
+    for ordinal, own in bits.items():
+        words[ordinal * stride : ordinal * stride + len(own)] = own
+    return words
 
 
-def _bit_of(words: Column, place: Place) -> Column:
-    """The bit of a row's own position."""
-    own = F.get(words, F.expr(f"cast({place.ordinal} as int)"))
-    word = F.get(own, F.expr(f"cast(shiftright({place.position}, {_WORD_SHIFT}) as int)"))
-    return F.getbit(word, F.expr(f"cast({place.position} & {_WORD_BITS - 1} as int)"))
+def _value(spark: SparkSession, words: Any) -> Column:
+    """All words as one value."""
+    return spark.createDataFrame(pa.table([_lists([words])], [_WORDS]), _VALUE_SCHEMA).scalar()
+
+
+def _bit_of(words: Column, stride: int, place: Place) -> Column:
+    """The bit of a row's own position; null for a row that lies beyond the bits of its file."""
+    within = f"shiftright({place.position}, {_WORD_SHIFT})"
+    at = f"if({within} < {stride}, {place.ordinal} * {stride} + {within}, -1)"
+    return F.getbit(
+        F.get(words, F.expr(f"cast({at} as int)")), F.expr(f"cast({place.position} & {_WORD_BITS - 1} as int)")
+    )
 
 
 def _lists(words: list[Any]) -> Any:

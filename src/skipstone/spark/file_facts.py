@@ -32,8 +32,9 @@ from skipstone.metadata.reserved import (
 from skipstone.metadata.types import STRING, Field, StructType
 from skipstone.plan.entries import partition_codes, unified_type
 from skipstone.plan.scan import ScanPlan
+from skipstone.spark.java import selected
 from skipstone.spark.literals import literal_sql
-from skipstone.spark.scan_names import PREFIX, quoted
+from skipstone.spark.scan_names import PREFIX, ROW_INDEX, quoted
 from skipstone.spark.shown_arrow import shown_batch, spark_arrow_schema
 from skipstone.spark.types import FIELD_ID_KEY, to_spark_struct, to_spark_type
 
@@ -87,19 +88,35 @@ class Place:
     position: str
     is_added: bool  # as columns
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the position is a column that the reader is to be asked for."""
+        return self.position == ROW_INDEX
+
     def added(self, frame: DataFrame) -> DataFrame:
         """The frame with both as columns."""
         if self.is_added:
             return frame
-        return frame.selectExpr("*", f"{self.ordinal} AS {ORDINAL}", f"{self.position} AS {POSITION}")
+        return selected(frame, ["*", f"{self.ordinal} AS {ORDINAL}", f"{self.position} AS {POSITION}"])
 
 
-# Of a frame of files as it is read. A filter that looks at it needs no column for it, and so no frame in between.
-# The reader could give the position as a bare number, but not where a session also has it read the whole `_metadata`.
-IN_FILE: Final = Place(
-    ordinal="unix_millis(_metadata.file_modification_time)", position="_metadata.row_index", is_added=False
-)
+# Asked of Spark's reader as a column, a position is a bare number; as a part of `_metadata` it would be an object.
+POSITION_FIELD: Final = T.StructField(ROW_INDEX, T.LongType())
 AS_COLUMNS: Final = Place(ordinal=ORDINAL, position=POSITION, is_added=True)
+_ORDINAL_IN_FILE: Final = "unix_millis(_metadata.file_modification_time)"
+# Settings by which a session has all of `_metadata` read, whatever a query asks of it. Then the reader would be asked
+# for the position twice, which it refuses.
+_PRUNES_METADATA: Final = "spark.sql.optimizer.nestedSchemaPruning.enabled"
+_RULES_LEFT_OUT: Final = "spark.sql.optimizer.excludedRules"
+
+
+def in_file(spark: SparkSession) -> Place:
+    """The place in a frame of files as it is read. A filter that looks at it needs no column and no frame in between.
+
+    The position is that of `POSITION_FIELD`, or a part of `_metadata`.
+    """
+    can_ask = spark.conf.get(_PRUNES_METADATA, "true") == "true" and not spark.conf.get(_RULES_LEFT_OUT, "")
+    return Place(ordinal=_ORDINAL_IN_FILE, position=ROW_INDEX if can_ask else "_metadata.row_index", is_added=False)
 
 
 def facts_needed(ids: set[int], *, by_equality: bool) -> set[str]:
@@ -119,8 +136,8 @@ def with_facts(spark: SparkSession, frame: DataFrame, plan: ScanPlan, needed: se
             F.broadcast(spark.createDataFrame(facts, schema)), F.expr(f"{ORDINAL} = {_OTHER_ORDINAL}"), "left"
         )
     if len(plan) <= _CONSTANT_FILES_MAX and _PARTITION not in needed:
-        own = (f"get({_constant(facts, f)}, cast({ORDINAL} as int)) AS {f.name}" for f in schema.fields[1:])
-        return frame.selectExpr("*", *own)
+        own = [f"get({_constant(facts, f)}, cast({ORDINAL} as int)) AS {f.name}" for f in schema.fields[1:]]
+        return selected(frame, ["*", *own])
     fact = F.get(_value(spark, facts, schema), F.col(ORDINAL).cast("int"))
     return frame.select("*", *[fact.getField(name).alias(name) for name in schema.names if name != _OTHER_ORDINAL])
 

@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from skipstone.spark.catalyst_statistics import with_statistics
+from skipstone.spark.java import frame_of, java_class, java_type
 from skipstone.spark.optimizer_statistics import Published
 from skipstone.spark.session import cores_of
 from skipstone.spark.splits import OPEN_COST_BYTES, Split, split_of
@@ -71,15 +72,14 @@ def file_frame(
         java_frame = (
             reader.read()
             .format(file_format)
-            .schema(reader.parseDataType(schema.json()))
+            .schema(java_type(spark, schema))
             .option("recursiveFileLookup", "true")
             .load(f"file://{directory}")
         )
         plan = java_frame.queryExecution().analyzed()
     if statistics is not None:
         plan = with_statistics(spark, plan, statistics)
-    jvm: Any = spark._jvm
-    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)
+    return frame_of(spark, plan)
 
 
 def _reading_session(spark: SparkSession, split: Split) -> Any:
@@ -92,7 +92,7 @@ def _reading_session(spark: SparkSession, split: Split) -> Any:
 @lru_cache(maxsize=_SETTINGS_KEPT_MAX)
 def _settings(jvm: Any, split_bytes: int, is_whole_files: bool) -> Any:
     """The settings as one value of the JVM, which is told of them with one call."""
-    settings = jvm.java.util.Properties()
+    settings = java_class(jvm, "java.util.Properties")()
     for key, value in _SETTINGS.items():
         settings.setProperty(key, value)
     settings.setProperty("spark.sql.files.maxPartitionBytes", str(split_bytes))

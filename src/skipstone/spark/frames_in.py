@@ -11,11 +11,12 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.session import _monkey_patch_RDD
 
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import ListType, MapType, StructType
+from skipstone.spark.java import frame_of
 from skipstone.spark.session import NEEDED, UTC, is_remote, prepared, temporarily
 from skipstone.spark.types import from_spark_struct
 
@@ -72,9 +73,7 @@ def _in_copy(spark: Any, frame: Any, settings: dict[str, str]) -> Any:
     _monkey_patch_RDD(spark)  # a new session has put itself behind `rdd.toDF`
     for key, value in settings.items():
         own.conf.set(key, value)
-    jvm: Any = spark._jvm
-    plan = frame._jdf.queryExecution().analyzed()
-    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(java, plan), own)
+    return frame_of(own, frame._jdf.queryExecution().analyzed())
 
 
 def optional(type_: Any) -> Any:

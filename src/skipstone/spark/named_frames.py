@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
+from skipstone.spark.java import java_class
+
 Key = TypeVar("Key")
 
 _NUMBERS: Final = itertools.count(1)
@@ -37,7 +39,7 @@ def _view(spark: Any, frame: Any) -> Any:
     if session not in _DESCRIBED:
         _DESCRIBED[session] = _description(spark)
     plan = frame._jdf.queryExecution().analyzed()
-    return _DESCRIBED[session].copy(_DESCRIBED[session].tableMeta(), spark._jvm.scala.Some(plan))
+    return _DESCRIBED[session].copy(_DESCRIBED[session].tableMeta(), java_class(spark._jvm, "scala.Some")(plan))
 
 
 def _description(spark: Any) -> Any:

@@ -26,8 +26,10 @@ from skipstone.spark.deleted_positions import (
     without_positions,
 )
 from skipstone.spark.deleted_values import delete_columns, without_deleted_values
+from skipstone.spark.file_facts import Place
 from skipstone.spark.file_list import file_frame
 from skipstone.spark.filters import Untranslatable, to_spark_filter
+from skipstone.spark.java import selected
 from skipstone.spark.optimizer_statistics import Published, fresh_statistics, is_wanted, published
 from skipstone.spark.paths import hadoop_uris
 from skipstone.spark.treatments import Treatment, natively_readable, treatments, without_filter
@@ -103,8 +105,13 @@ class _Native:
         self.metadata_ids = {f.id for f in scan.wanted.fields if f.id > FIELD_ID_MAX}
         self.filtered = treatment.filtered and plan.predicate != TRUE
         self.columns = self._columns()
-        is_asked_for = treatment.by_equality or self.metadata_ids
-        self.place = file_facts.AS_COLUMNS if is_asked_for else file_facts.IN_FILE
+        self.place = self._place()
+
+    def _place(self) -> Place | None:
+        """How a row's place in the frame is told, if it is asked for."""
+        if not (self.treatment.by_position or self.treatment.by_equality or self.metadata_ids or self.without):
+            return None
+        return file_facts.in_file(self.spark)
 
     def _columns(self) -> dict[int, ScanColumn]:
         fields = _data_fields(self.scan.wanted.fields)
@@ -122,7 +129,7 @@ class _Native:
         frame = self._files(statistics)
         if condition is not None:
             frame = frame.where(condition)
-        return self._without_deleted(frame).selectExpr(*[self._shown(f) for f in self.scan.wanted.fields])
+        return selected(self._without_deleted(frame), [self._shown(f) for f in self.scan.wanted.fields])
 
     def _condition(self) -> str | None:
         if not self.filtered:
@@ -131,7 +138,9 @@ class _Native:
 
     def _files(self, statistics: Published | None) -> DataFrame:
         stored = read_schema(self.columns).fields + file_facts.lineage_fields(self.metadata_ids)
-        frame = file_frame(
+        if self.place is not None and self.place.is_read:
+            stored = [*stored, file_facts.POSITION_FIELD]
+        return file_frame(
             self.spark,
             hadoop_uris(self.scan.storage, self.plan.files.column("file_path")),
             self.plan.files.column("file_size_in_bytes").combine_chunks(),
@@ -140,16 +149,20 @@ class _Native:
             offsets=self.plan.files.column("split_offsets"),
             statistics=statistics,
         )
-        return file_facts.IN_FILE.added(frame) if self.place.is_added else frame
 
     def _without_deleted(self, frame: DataFrame) -> DataFrame:
+        place = self.place
+        if place is None:
+            return frame
+        if self.treatment.by_equality or self.metadata_ids:
+            frame, place = place.added(frame), file_facts.AS_COLUMNS
         needed = file_facts.facts_needed(self.metadata_ids, by_equality=self.treatment.by_equality)
         gone = told_bits(self.plan, self.without)
         if DELETED.id in self.metadata_ids:
             frame = with_deleted_mark(self.spark, frame, self.plan, self.scan.storage)
         elif self.treatment.by_position:
             gone = either(deleted_bits(self.plan, self.scan.storage), gone)
-        frame = without_positions(self.spark, frame, gone, num_files=len(self.plan), place=self.place)
+        frame = without_positions(self.spark, frame, gone, place=place)
         frame = file_facts.with_facts(self.spark, frame, self.plan, needed)
         if self.treatment.by_equality:
             frame = without_deleted_values(self.spark, frame, self.plan, self.scan.storage, self._key)

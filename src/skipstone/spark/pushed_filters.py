@@ -19,6 +19,7 @@ from skipstone.spark.session import in_utc
 _RELATION: Final = "LogicalRelation"
 _FILTER: Final = "Filter"
 _PROJECT: Final = "Project"
+_AND: Final = "And"
 _IS_NOT_NULL: Final = "IsNotNull"
 
 
@@ -53,17 +54,18 @@ def _either(uses: list[PushedFilter]) -> PushedFilter:
 def _relations(plan: Any) -> Iterator[tuple[str, list[Any], bool]]:
     """Every file relation with the conjuncts right above it, in subqueries too; and whether these are all there is."""
     subqueries = plan.subqueriesAll()
-    pending: list[tuple[Any, list[Any], bool]] = [(plan, [], subqueries.size() == 0)]
-    pending += [(subqueries.apply(i), [], False) for i in range(subqueries.size())]
+    count = subqueries.size()
+    pending: list[tuple[Any, list[Any], bool]] = [(plan, [], count == 0)]
+    pending += [(subqueries.apply(i), [], False) for i in range(count)]
     while pending:
         node, conditions, is_whole = pending.pop()
-        kind = node.getClass().getSimpleName()
+        kind = str(node.nodeName())
         if kind == _RELATION:
             roots = _roots(node)
             if roots is not None:
                 yield roots, conditions, is_whole
             continue
-        above = [*conditions, *_conjuncts(node.condition())] if kind == _FILTER else []
+        above = [*conditions, node.condition()] if kind == _FILTER else []
         # A condition that does not stay next to its relation is not seen there.
         keeps = is_whole and (kind == _FILTER or (kind == _PROJECT and not conditions))
         children = node.children()
@@ -78,22 +80,22 @@ def _roots(node: Any) -> str | None:
     return str(paths.head().toString()) if paths.size() == 1 else None
 
 
-def _conjuncts(condition: Any) -> list[Any]:
-    if condition.getClass().getSimpleName() != "And":
-        return [condition]
-    return [*_conjuncts(condition.left()), *_conjuncts(condition.right())]
-
-
 def _understood(conditions: list[Any], is_whole: bool) -> PushedFilter:
     parts: list[Predicate] = []
     unused: list[str] = []
-    for condition in conditions:
+    pending = conditions[::-1]
+    while pending:
+        condition = pending.pop()
         text = str(condition.sql())
         try:
             parts.append(parse_sql(text, qualifiers=_qualifiers(condition)))
         except SkipstoneError:
+            kind = str(condition.nodeName())
+            if kind == _AND:  # some part of it may be understood
+                pending += [condition.right(), condition.left()]
+                continue
             is_whole = False
-            if condition.getClass().getSimpleName() != _IS_NOT_NULL:
+            if kind != _IS_NOT_NULL:
                 unused.append(text)
     return PushedFilter(predicate=and_(*parts), unused=tuple(unused), is_whole=is_whole)
 

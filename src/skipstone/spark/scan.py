@@ -25,6 +25,7 @@ from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import field_ids, leaves, term_type
 from skipstone.scan import Scan
 from skipstone.spark.deleted_positions import without_positions_by_path
+from skipstone.spark.few_rows import in_one_partition
 from skipstone.spark.native import native_frames
 from skipstone.spark.optimizer_statistics import is_wanted
 from skipstone.spark.scan_names import quoted
@@ -57,7 +58,7 @@ def read_scan(
     frames = _frames(host, meant, plan, without) if len(plan) else []
     if not frames:
         return host.createDataFrame([], shown)
-    frame = reduce(lambda a, b: a.unionAll(b), frames)
+    frame = in_one_partition(reduce(lambda a, b: a.unionAll(b), frames), plan, meant.predicate)
     return frame if scan.limit is None else frame.limit(scan.limit)
 
 

@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol
 
 import pyarrow
 import pyarrow.compute
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from skipstone.metadata.types import (
     BinaryType,
@@ -31,12 +31,15 @@ from skipstone.metadata.types import (
 )
 from skipstone.plan.scan import ScanPlan
 from skipstone.scan import Scan
+from skipstone.spark.java import frame_of, java_class, java_static, java_type
 from skipstone.spark.scan_names import quoted
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
 ACTION: Final = "__action"
+_LITERAL: Final = "org.apache.spark.sql.catalyst.expressions.Literal"
+_LIMIT: Final = "org.apache.spark.sql.catalyst.plans.logical.LocalLimit"
 # Up to here rows come to this process: as many, of as many bytes, out of files of as many bytes.
 ROWS_HERE_MAX: Final = 250_000
 _BYTES_HERE_MAX: Final = 64 << 20
@@ -87,11 +90,9 @@ def settled(
 def collect_up_to(frame: Any, rows_max: int) -> Any:
     """All rows as an Arrow table; None if there are more than so many. No task hands over more than one more."""
     spark = frame.sparkSession
-    catalyst = spark._jvm.org.apache.spark.sql.catalyst
-    limit = catalyst.expressions.Literal.create(rows_max + 1, spark._jsparkSession.parseDataType('"integer"'))
-    plan = catalyst.plans.logical.LocalLimit(limit, frame._jdf.queryExecution().analyzed())
-    limited = DataFrame(spark._jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)
-    table = limited.toArrow()
+    limit = java_static(spark._jvm, _LITERAL, "create")(rows_max + 1, java_type(spark, T.IntegerType()))
+    plan = java_class(spark._jvm, _LIMIT)(limit, frame._jdf.queryExecution().analyzed())
+    table = frame_of(spark, plan).toArrow()
     return table if table.num_rows <= rows_max else None
 
 
