@@ -412,6 +412,11 @@ def test_deleted_positions_are_found_whatever_the_session_reads_of_metadata(
     with temporarily(spark, {key: value}):
         assert ids(scan_of(builder).to_spark(spark)) == [i for i in range(100) if i not in (0, 63, 64, 99)]
         shown = scan_of(builder, columns=["id", "_pos", "_deleted"]).to_spark(spark).collect()
+        assert [r._pos for r in scan_of(builder, columns=["_pos"]).to_spark(spark).where("_pos < 3").collect()] == [
+            1,
+            2,
+        ]
+        assert scan_of(builder, columns=["id", "_pos", "_file"]).to_spark(spark).select("_pos").count() == 96
     assert sorted((r.id, r._pos, r._deleted) for r in shown) == [(i, i, i in (0, 63, 64, 99)) for i in range(100)]
 
 

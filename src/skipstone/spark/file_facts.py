@@ -10,7 +10,7 @@ Spec: "Reserved Field IDs", "Row Lineage".
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -100,23 +100,26 @@ class Place:
         return selected(frame, ["*", f"{self.ordinal} AS {ORDINAL}", f"{self.position} AS {POSITION}"])
 
 
-# Asked of Spark's reader as a column, a position is a bare number; as a part of `_metadata` it would be an object.
+# Asked of Spark's reader as a column, a position is a bare number; as a part of `_metadata` it is an object.
 POSITION_FIELD: Final = T.StructField(ROW_INDEX, T.LongType())
 AS_COLUMNS: Final = Place(ordinal=ORDINAL, position=POSITION, is_added=True)
-_ORDINAL_IN_FILE: Final = "unix_millis(_metadata.file_modification_time)"
-# Settings by which a session has all of `_metadata` read, whatever a query asks of it. Then the reader would be asked
-# for the position twice, which it refuses.
+# Of a frame of files as it is read.
+IN_FILE: Final = Place(
+    ordinal="unix_millis(_metadata.file_modification_time)", position="_metadata.row_index", is_added=False
+)
+# Settings by which a session has all of `_metadata` read, whatever a query asks of it.
 _PRUNES_METADATA: Final = "spark.sql.optimizer.nestedSchemaPruning.enabled"
 _RULES_LEFT_OUT: Final = "spark.sql.optimizer.excludedRules"
 
 
-def in_file(spark: SparkSession) -> Place:
-    """The place in a frame of files as it is read. A filter that looks at it needs no column and no frame in between.
+def in_filter(spark: SparkSession) -> Place:
+    """The place as a filter of all rows looks at it: with the position of `POSITION_FIELD`, where that can be read.
 
-    The position is that of `POSITION_FIELD`, or a part of `_metadata`.
+    The reader refuses to give it together with all of `_metadata`, and that is what Spark asks for where a query leaves
+    out the ordinal. A filter cannot be left out.
     """
     can_ask = spark.conf.get(_PRUNES_METADATA, "true") == "true" and not spark.conf.get(_RULES_LEFT_OUT, "")
-    return Place(ordinal=_ORDINAL_IN_FILE, position=ROW_INDEX if can_ask else "_metadata.row_index", is_added=False)
+    return replace(IN_FILE, position=ROW_INDEX) if can_ask else IN_FILE
 
 
 def facts_needed(ids: set[int], *, by_equality: bool) -> set[str]:

@@ -109,9 +109,9 @@ class _Native:
 
     def _place(self) -> Place | None:
         """How a row's place in the frame is told, if it is asked for."""
-        if not (self.treatment.by_position or self.treatment.by_equality or self.metadata_ids or self.without):
-            return None
-        return file_facts.in_file(self.spark)
+        if self.treatment.by_equality or self.metadata_ids:
+            return file_facts.IN_FILE
+        return file_facts.in_filter(self.spark) if self.treatment.by_position or self.without else None
 
     def _columns(self) -> dict[int, ScanColumn]:
         fields = _data_fields(self.scan.wanted.fields)
