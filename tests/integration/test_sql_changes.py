@@ -181,6 +181,43 @@ def test_rows_keep_their_ids_through_updates_and_merges(spark: Any, lake: Any, m
     assert {i: number for i, (_, number) in after.items()} == {0: 1, 1: 1, 2: 2, 3: 1, 4: 3, 5: 1}
 
 
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_statements_may_look_at_the_file_and_place_of_a_row(mode: str, spark: Any, lake: Any) -> None:
+    properties = {f"write.{verb}.mode": mode for verb in ("delete", "update", "merge")}
+    table = lake.create_table(
+        "shop.placed", [("id", "long"), ("note", "string")], format_version=3, properties=properties
+    )
+    for start in (0, 10):
+        table.append(pa.table({"id": list(range(start, start + 10)), "note": ["old"] * 10}))
+    first = skipstone.sql(spark, "SELECT DISTINCT _file FROM shop.placed WHERE id < 10", catalog=lake).first()[0]
+
+    def run(text: str) -> None:
+        skipstone.sql(spark, text, catalog=lake)
+
+    def shown() -> dict[int, str]:
+        table.refresh()
+        return {r["id"]: r["note"] for r in table.scan().to_arrow().to_pylist()}
+
+    run(f"DELETE FROM shop.placed WHERE _file = '{first}' AND id % 5 = 0")
+    run("DELETE FROM shop.placed WHERE length(_FILE) < 5")
+    assert sorted(shown()) == [i for i in range(20) if i not in (0, 5)]
+    run("UPDATE shop.placed SET note = substring_index(_file, '.', -1) WHERE id = 12")
+    run("UPDATE shop.placed SET note = to_json(struct(*)) WHERE id = 13")
+    assert shown()[12] == "parquet" and '"_file":"' in shown()[13] and ".parquet" in shown()[13]
+    run("UPDATE shop.placed SET note = 'x' || (id * 2) WHERE id = 14 AND id*1 = 14")
+    assert shown()[14] == "x28"
+    spark.createDataFrame([(15,), (16,)], "k long").createOrReplaceTempView("placed_keys")
+    run(
+        "MERGE INTO shop.placed t USING placed_keys s ON t.id = s.k WHEN MATCHED THEN UPDATE SET note = right(_file, 7)"
+    )
+    assert (shown()[15], shown()[16], shown()[17]) == ("parquet", "parquet", "old")
+    spark.createDataFrame([(17,), (17,)], "k long").createOrReplaceTempView("placed_keys")
+    with pytest.raises(
+        InvalidInput, match=r"2 rows of the source match one row of the table \(position \d+ of .*parquet"
+    ):
+        run("MERGE INTO shop.placed t USING placed_keys s ON t.id = s.k WHEN MATCHED THEN UPDATE SET note = 'twice'")
+
+
 def test_a_condition_that_covers_whole_files_changes_metadata_only(spark: Any, lake: Any) -> None:
     run = made(spark, lake, 3, "merge-on-read")
     run("INSERT INTO shop.t SELECT id, IF(id < 5, 'a', 'b'), 1 FROM range(10)")

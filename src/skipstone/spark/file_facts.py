@@ -10,7 +10,8 @@ Spec: "Reserved Field IDs", "Row Lineage".
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -46,6 +47,8 @@ POSITION: Final = f"{PREFIX}position"
 SEQUENCE: Final = f"{PREFIX}sequence"
 SCOPE: Final = f"{PREFIX}scope"
 IS_DELETED: Final = f"{PREFIX}deleted"
+_PLACE: Final = f"{PREFIX}place"
+_POSITION_BITS: Final = 40
 _OTHER_ORDINAL: Final = f"{PREFIX}other_ordinal"
 _FACTS: Final = f"{PREFIX}facts"
 _PATH: Final = f"{PREFIX}path"
@@ -94,32 +97,34 @@ class Place:
         return self.position == ROW_INDEX
 
     def added(self, frame: DataFrame) -> DataFrame:
-        """The frame with both as columns."""
+        """The frame with both as columns, which come out of one: a query that looks at either looks at both."""
         if self.is_added:
             return frame
-        return selected(frame, ["*", f"{self.ordinal} AS {ORDINAL}", f"{self.position} AS {POSITION}"])
+        both = selected(frame, ["*", f"shiftleft({self.ordinal}, {_POSITION_BITS}) | {self.position} AS {_PLACE}"])
+        parts = (
+            f"shiftright({_PLACE}, {_POSITION_BITS}) AS {ORDINAL}",
+            f"{_PLACE} & {(1 << _POSITION_BITS) - 1}L AS {POSITION}",
+        )
+        return selected(both, ["*", *parts])
 
 
 # Asked of Spark's reader as a column, a position is a bare number; as a part of `_metadata` it is an object.
 POSITION_FIELD: Final = T.StructField(ROW_INDEX, T.LongType())
 AS_COLUMNS: Final = Place(ordinal=ORDINAL, position=POSITION, is_added=True)
-# Of a frame of files as it is read.
-IN_FILE: Final = Place(
-    ordinal="unix_millis(_metadata.file_modification_time)", position="_metadata.row_index", is_added=False
-)
+_ORDINAL_IN_FILE: Final = "unix_millis(_metadata.file_modification_time)"
 # Settings by which a session has all of `_metadata` read, whatever a query asks of it.
 _PRUNES_METADATA: Final = "spark.sql.optimizer.nestedSchemaPruning.enabled"
 _RULES_LEFT_OUT: Final = "spark.sql.optimizer.excludedRules"
 
 
-def in_filter(spark: SparkSession) -> Place:
-    """The place as a filter of all rows looks at it: with the position of `POSITION_FIELD`, where that can be read.
+def in_file(spark: SparkSession) -> Place:
+    """The place in a frame of files as it is read. A filter that looks at it needs no column and no frame in between.
 
-    The reader refuses to give it together with all of `_metadata`, and that is what Spark asks for where a query leaves
-    out the ordinal. A filter cannot be left out.
+    The position is that of `POSITION_FIELD` where it can be read: the reader refuses to give it together with all of
+    `_metadata`, and that is what Spark asks for where a query looks at the position and not at the ordinal.
     """
     can_ask = spark.conf.get(_PRUNES_METADATA, "true") == "true" and not spark.conf.get(_RULES_LEFT_OUT, "")
-    return replace(IN_FILE, position=ROW_INDEX) if can_ask else IN_FILE
+    return Place(ordinal=_ORDINAL_IN_FILE, position=ROW_INDEX if can_ask else "_metadata.row_index", is_added=False)
 
 
 def facts_needed(ids: set[int], *, by_equality: bool) -> set[str]:
@@ -128,11 +133,15 @@ def facts_needed(ids: set[int], *, by_equality: bool) -> set[str]:
     return needed | {SEQUENCE, SCOPE} if by_equality else needed
 
 
-def with_facts(spark: SparkSession, frame: DataFrame, plan: ScanPlan, needed: set[str]) -> DataFrame:
-    """Every row with facts of its file."""
+def with_facts(
+    spark: SparkSession, frame: DataFrame, plan: ScanPlan, needed: set[str], numbered: Sequence[str] = ()
+) -> DataFrame:
+    """Every row with facts of its file. The path of a file that is `numbered` is its number, as text."""
     if not needed:
         return frame
     facts, schema = _facts(plan, needed)
+    if _PATH in needed and numbered:
+        facts = facts.set_column(facts.column_names.index(_PATH), _PATH, numbers_of(facts.column(_PATH), numbered))
     # What rows are deleted by is joined with, and a key of a join had better be a column.
     if len(plan) > _CARRIED_FILES_MAX or SCOPE in needed:
         return frame.join(
@@ -143,6 +152,11 @@ def with_facts(spark: SparkSession, frame: DataFrame, plan: ScanPlan, needed: se
         return selected(frame, ["*", *own])
     fact = F.get(_value(spark, facts, schema), F.col(ORDINAL).cast("int"))
     return frame.select("*", *[fact.getField(name).alias(name) for name in schema.names if name != _OTHER_ORDINAL])
+
+
+def numbers_of(paths: Any, numbered: Sequence[str]) -> Any:
+    """For each path its number as text, or the path where it has none."""
+    return pc.coalesce(pc.index_in(paths, value_set=pa.array(numbered, pa.string())).cast(pa.string()), paths)
 
 
 def _constant(facts: Any, field: T.StructField) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,9 +36,12 @@ from skipstone.spark.treatments import Treatment, natively_readable, treatments,
 
 
 def native_frames(
-    spark: SparkSession, scan: Scan, plan: ScanPlan, without: Mapping[str, Any]
+    spark: SparkSession, scan: Scan, plan: ScanPlan, without: Mapping[str, Any], numbered: Sequence[str]
 ) -> tuple[list[DataFrame], Any]:
-    """The frames, without rows at positions told by path, and the plan's files that are left to another reader."""
+    """The frames, without rows at positions told by path, and the plan's files that are left to another reader.
+
+    Files that are `numbered` are told by their number.
+    """
     fields = _data_fields(scan.wanted.fields)
     known = all(f.id <= FIELD_ID_MAX or f.id in file_facts.SUPPLIED for f in scan.wanted.fields)
     if not known or not all(is_native(f) for f in fields):
@@ -54,7 +57,7 @@ def native_frames(
         treatment = waiting.pop(0)
         part = plan.taking(treatment.rows)
         try:
-            native = _Native(spark, scan, part, treatment, without)
+            native = _Native(spark, scan, part, treatment, without, numbered)
             told = published(scan, part, native.columns, analysed) if is_told else None
             frames.append(native.frame(told))
         except Untranslatable:
@@ -95,13 +98,20 @@ class _Native:
     """One frame over files with the same treatment."""
 
     def __init__(
-        self, spark: SparkSession, scan: Scan, plan: ScanPlan, treatment: Treatment, without: Mapping[str, Any]
+        self,
+        spark: SparkSession,
+        scan: Scan,
+        plan: ScanPlan,
+        treatment: Treatment,
+        without: Mapping[str, Any],
+        numbered: Sequence[str],
     ) -> None:
         self.spark = spark
         self.scan = scan
         self.plan = plan
         self.treatment = treatment
         self.without = without
+        self.numbered = numbered
         self.metadata_ids = {f.id for f in scan.wanted.fields if f.id > FIELD_ID_MAX}
         self.filtered = treatment.filtered and plan.predicate != TRUE
         self.columns = self._columns()
@@ -109,9 +119,8 @@ class _Native:
 
     def _place(self) -> Place | None:
         """How a row's place in the frame is told, if it is asked for."""
-        if self.treatment.by_equality or self.metadata_ids:
-            return file_facts.IN_FILE
-        return file_facts.in_filter(self.spark) if self.treatment.by_position or self.without else None
+        is_asked = self.treatment.by_position or self.treatment.by_equality or self.metadata_ids or self.without
+        return file_facts.in_file(self.spark) if is_asked else None
 
     def _columns(self) -> dict[int, ScanColumn]:
         fields = _data_fields(self.scan.wanted.fields)
@@ -163,7 +172,7 @@ class _Native:
         elif self.treatment.by_position:
             gone = either(deleted_bits(self.plan, self.scan.storage), gone)
         frame = without_positions(self.spark, frame, gone, place=place)
-        frame = file_facts.with_facts(self.spark, frame, self.plan, needed)
+        frame = file_facts.with_facts(self.spark, frame, self.plan, needed, self.numbered)
         if self.treatment.by_equality:
             frame = without_deleted_values(self.spark, frame, self.plan, self.scan.storage, self._key)
         return frame

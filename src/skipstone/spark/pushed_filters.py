@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from skipstone.errors import SkipstoneError, Unsupported
+from skipstone.metadata.reserved import METADATA_COLUMNS, PARTITION_NAME
 from skipstone.predicate.nodes import TRUE, Predicate, and_, or_
 from skipstone.predicate.sql import parse_sql
 from skipstone.spark.session import in_utc
@@ -21,6 +22,7 @@ _FILTER: Final = "Filter"
 _PROJECT: Final = "Project"
 _AND: Final = "And"
 _IS_NOT_NULL: Final = "IsNotNull"
+_TELLING_A_PLACE: Final = frozenset({*METADATA_COLUMNS, PARTITION_NAME})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +105,10 @@ def _understood(conditions: list[Any], is_whole: bool) -> PushedFilter:
 def _qualifiers(condition: Any) -> int:
     """How many qualifiers the columns have. They are of one relation, and so have the same ones; else say none fits."""
     references = condition.references().toSeq()
-    depths = {int(references.apply(i).qualifier().size()) for i in range(references.size())}
+    columns = [references.apply(i) for i in range(references.size())]
+    if any(str(c.name()).lower() in _TELLING_A_PLACE for c in columns):
+        raise Unsupported("where a row lies is not among the statistics of its file.")
+    depths = {int(c.qualifier().size()) for c in columns}
     if len(depths) > 1:
         raise Unsupported("its columns have different qualifiers.")
     return next(iter(depths), 0)

@@ -49,14 +49,20 @@ def lineage_columns(scan: Scan) -> list[str]:
     return [ROW_ID.name, LAST_UPDATED_SEQUENCE_NUMBER.name] if scan.metadata.format_version >= 3 else []
 
 
-def positions_of(frame: Any) -> dict[str, Any]:
-    """The positions in a frame's `_file` and `_pos`, by file."""
-    return positions_in(frame.select(FILE.name, POS.name).toArrow())
+def positions_of(frame: Any, numbered: Sequence[str] = ()) -> dict[str, Any]:
+    """The positions in a frame's `_file` and `_pos`, by file. Rows may tell a file by its number in `numbered`."""
+    return positions_in(frame.select(FILE.name, POS.name).toArrow(), numbered)
 
 
-def positions_in(table: Any) -> dict[str, Any]:
+def positions_in(table: Any, numbered: Sequence[str] = ()) -> dict[str, Any]:
     """The same of an Arrow table."""
-    return by_path(table.select([FILE.name, POS.name]).rename_columns(["file_path", "pos"]))
+    found = by_path(table.select([FILE.name, POS.name]).rename_columns(["file_path", "pos"]))
+    return {path_of(told, numbered): positions for told, positions in found.items()}
+
+
+def path_of(told: str, numbered: Sequence[str]) -> str:
+    """The path that a row tells of its file, be it by number. No path is a number: they begin at the root."""
+    return numbered[int(told)] if numbered and told.isdecimal() else told
 
 
 def kept_lineage(scan: Scan) -> list[str]:

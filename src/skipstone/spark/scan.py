@@ -7,13 +7,12 @@ is made for the engine that will run it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import pyarrow.compute
 from pyspark.sql import DataFrame, SparkSession
 
@@ -43,11 +42,13 @@ def read_scan(
     *,
     is_filtered: bool = True,
     without: Mapping[str, Any] = MappingProxyType({}),
+    numbered: Sequence[str] = (),
 ) -> DataFrame:
     """The scan's rows in a session: the given one, the active one, or a new one.
 
     Not filtered, they are all rows of the files that the filter leaves, for those who look at each of them again.
-    Rows `without` which they are wanted are told by position, ascending, for each path.
+    Rows `without` which they are wanted are told by position, ascending, for each path. In `_file`, files whose paths
+    are `numbered` may stand by their number, as text: it is shorter to carry.
     """
     meant = as_spark_reads(scan)
     shown = to_spark_struct(meant.wanted, all_optional=True)
@@ -55,7 +56,7 @@ def read_scan(
     plan = _with_proofs(meant, field_ids(meant.predicate) if is_wanted(host) else frozenset())
     plan = plan if is_filtered else plan.unfiltered()
     _refuse_encrypted(plan)
-    frames = _frames(host, meant, plan, without) if len(plan) else []
+    frames = _frames(host, meant, plan, without, numbered) if len(plan) else []
     if not frames:
         return host.createDataFrame([], shown)
     frame = in_one_partition(reduce(lambda a, b: a.unionAll(b), frames), plan, meant.predicate)
@@ -104,10 +105,14 @@ def _refuse_encrypted(plan: ScanPlan) -> None:
         )
 
 
-def _frames(spark: SparkSession, scan: Scan, plan: ScanPlan, without: Mapping[str, Any]) -> list[DataFrame]:
+def _frames(
+    spark: SparkSession, scan: Scan, plan: ScanPlan, without: Mapping[str, Any], numbered: Sequence[str]
+) -> list[DataFrame]:
     """A frame for each kind of treatment that some file needs."""
     # A client of Spark Connect has no session of the JVM to clone.
-    native, others = ([], np.arange(len(plan))) if is_remote(spark) else native_frames(spark, scan, plan, without)
+    if is_remote(spark):
+        return [_through_arrow(spark, scan, plan, without)]
+    native, others = native_frames(spark, scan, plan, without, numbered)
     if len(others):
         native.append(_through_arrow(spark, scan, plan.taking(others), without))
     return native

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow
@@ -14,7 +14,7 @@ from skipstone.metadata.tables.properties import MERGE_ISOLATION_LEVEL, MERGE_MO
 from skipstone.metadata.types import Field
 from skipstone.scan import Scan
 from skipstone.spark.assignment import check_assignable, strict_casts
-from skipstone.spark.row_changes import FoundRows, kept_lineage, positions_in
+from skipstone.spark.row_changes import FoundRows, kept_lineage, path_of, positions_in
 from skipstone.spark.scan_names import quoted
 from skipstone.spark.settled import ACTION, rows_in, settled
 from skipstone.spark.types import cast_sql, sql_type, to_spark_type
@@ -33,7 +33,7 @@ from skipstone.statements.merge import (
 from skipstone.statements.names import Found, Names
 from skipstone.statements.query import QueryPlan, check_syntax, plan_query, run_query
 from skipstone.statements.references import unqualified
-from skipstone.statements.row_changes import TARGET, all_columns, apply, parse_target, target_of
+from skipstone.statements.row_changes import TARGET, all_columns, apply, numbered_files, parse_target, target_of
 from skipstone.statements.tokens import Tokens
 
 pa: Any = pyarrow
@@ -86,10 +86,19 @@ def merge_rows(spark: Any, names: Names, found: Found, alias: str, source: Any, 
     try:
         clauses = _numbered(wanted, found, kept, alias)
         plan = _pairs(spark, names, found, alias, kept, wanted, clauses)
-        scan = target_of(plan).scan
-        _commit(spark, found, scan, run_query(spark, plan), clauses, expected=_expected(kept, scan, clauses))
+        use = target_of(plan)
+        numbered = numbered_files(use, wanted.on, *_texts_of(clauses))
+        pairs = run_query(spark, plan, numbered)
+        expected = _expected(kept, use.scan, clauses)
+        _commit(spark, found, use.scan, pairs, clauses, *numbered.values(), expected=expected)
     finally:
         kept.unpersist()
+
+
+def _texts_of(clauses: Sequence[Clause]) -> Iterator[str | None]:
+    for clause in clauses:
+        yield clause.condition
+        yield from (a.text for a in clause.values)
 
 
 def _numbered(wanted: Merge, found: Found, source: Any, alias: str) -> list[Clause]:
@@ -151,12 +160,19 @@ def _choice(clauses: Sequence[Clause], target: str, other: str) -> str:
 
 
 def _commit(
-    spark: Any, found: Found, scan: Scan, pairs: Any, clauses: Sequence[Clause], *, expected: int | None
+    spark: Any,
+    found: Found,
+    scan: Scan,
+    pairs: Any,
+    clauses: Sequence[Clause],
+    numbered: Sequence[str] = (),
+    *,
+    expected: int | None,
 ) -> None:
     coming = [i for i, c in enumerate(clauses) if c.action is not Action.DELETE]
     pairs = pairs.where(f"{ACTION} IS NOT NULL OR ({_IN_TARGET} AND {_IN_SOURCE})")
     with settled(pairs, lambda p: _outcome(p, clauses, scan), _MARKS, scan, expected=expected) as outcome:
-        positions = _positions(outcome.marks, clauses, found.table.name)
+        positions = _positions(outcome.marks, clauses, found.table.name, numbered)
         rows = outcome.rows(coming) if coming else None
         apply(spark, found, FoundRows(scan=scan, positions=positions, rows=rows), MERGE_MODE, MERGE_ISOLATION_LEVEL)
 
@@ -170,15 +186,15 @@ def _expected(kept: Any, scan: Scan, clauses: Sequence[Clause]) -> int | None:
     return int(str(counted.get())) + (rows_in(scan) if by_source else 0)
 
 
-def _positions(marks: Any, clauses: Sequence[Clause], table: str) -> dict[str, Any]:
+def _positions(marks: Any, clauses: Sequence[Clause], table: str, numbered: Sequence[str]) -> dict[str, Any]:
     """Where the rows are that are updated or deleted, after a look at those that several source rows match."""
     there = marks.filter(pc.is_valid(marks.column(_IN_TARGET)))
-    _check_one_source_row(there.filter(pc.is_valid(there.column(_IN_SOURCE))), clauses, table)
+    _check_one_source_row(there.filter(pc.is_valid(there.column(_IN_SOURCE))), clauses, table, numbered)
     going = pa.array([i for i, c in enumerate(clauses) if c.action is not Action.INSERT], pa.int32())
-    return positions_in(there.filter(pc.is_in(there.column(ACTION), value_set=going)))
+    return positions_in(there.filter(pc.is_in(there.column(ACTION), value_set=going)), numbered)
 
 
-def _check_one_source_row(matched: Any, clauses: Sequence[Clause], table: str) -> None:
+def _check_one_source_row(matched: Any, clauses: Sequence[Clause], table: str, numbered: Sequence[str]) -> None:
     changing = [c for c in clauses if c.side is Side.MATCHED]
     only_deletes = len(changing) == 1 and changing[0].action is Action.DELETE and changing[0].condition is None
     if not changing or only_deletes or sum(map(len, positions_in(matched).values())) == matched.num_rows:
@@ -188,9 +204,10 @@ def _check_one_source_row(matched: Any, clauses: Sequence[Clause], table: str) -
     twice = counts.filter(pc.greater(counts.column("count_all"), 1))
     if twice.num_rows:
         first = twice.slice(0, 1).to_pylist()[0]
+        path = path_of(first[FILE.name], numbered)
         raise InvalidInput(
             f"Cannot merge into {table}: {first['count_all']} rows of the source match one row of the table (position "
-            f"{first[POS.name]} of {first[FILE.name]}). Make the source unique on the join condition."
+            f"{first[POS.name]} of {path}). Make the source unique on the join condition."
         )
 
 

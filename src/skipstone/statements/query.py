@@ -7,8 +7,9 @@ Law: the answer is Spark's, over the same rows. A table is pruned only by condit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from pyspark.errors import ParseException
@@ -81,9 +82,14 @@ def plan_query(spark: Any, names: Names, text: str) -> QueryPlan:
     return QueryPlan(text=whole, given=given, uses=uses, others=inspected)
 
 
-def run_query(spark: Any, plan: QueryPlan) -> Any:
-    """The query's DataFrame."""
-    frames = {use.reference: read_scan(use.scan, spark, is_filtered=use.is_pruned_by_more) for use in plan.uses}
+def run_query(spark: Any, plan: QueryPlan, numbered: Mapping[Reference, Sequence[str]] = MappingProxyType({})) -> Any:
+    """The query's DataFrame. In `_file` of the tables that are named in `numbered`, files may stand by number."""
+    frames = {
+        use.reference: read_scan(
+            use.scan, spark, is_filtered=use.is_pruned_by_more, numbered=numbered.get(use.reference, ())
+        )
+        for use in plan.uses
+    }
     frames |= {r: as_frame(spark, t) for r, t in plan.others.items()}
     answer = _over(spark, plan.text, frames)
     return answer if plan.given == plan.text else answer.toDF(*_names_of_columns(spark, plan, frames))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final
 
 import numpy as np
 
@@ -26,13 +27,15 @@ from skipstone.spark.scan_names import quoted
 from skipstone.spark.settled import ACTION, rows_in, settled
 from skipstone.statements.assignments import Assignment, parse_assignments, updated_rows
 from skipstone.statements.names import Found, Names
-from skipstone.statements.query import QueryPlan, TableUse, check_syntax, plan_query, run_query
-from skipstone.statements.references import unqualified
+from skipstone.statements.query import QueryPlan, TableUse, check_syntax, metadata_columns_in, plan_query, run_query
+from skipstone.statements.references import Reference, unqualified
 from skipstone.statements.tokens import Tokens
 from skipstone.zones.verdict import Verdict
 
 TARGET = "skipstone_target"
 _AFTER_A_TARGET = ("WHERE", "SET", "USING")
+# Elsewhere a star multiplies.
+_BEFORE_A_STAR: Final = frozenset({"(", ",", "."})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +86,9 @@ def delete_where(spark: Any, names: Names, found: Found, alias: str, condition: 
     plan = plan_query(spark, names.with_target(TARGET, found, all_columns(found)), text)
     use = target_of(plan)
     dropped, read = split_whole_files(use, plan)
-    positions = positions_of(run_query(spark, read)) if len(target_of(read).scan.plan()) else {}
+    numbered = numbered_files(target_of(read), condition)
+    is_left = len(target_of(read).scan.plan()) > 0
+    positions = positions_of(run_query(spark, read, numbered), *numbered.values()) if is_left else {}
     rows = FoundRows(scan=use.scan, dropped=dropped, positions=positions)
     apply(spark, found, rows, DELETE_MODE, DELETE_ISOLATION_LEVEL)
 
@@ -122,13 +127,14 @@ def update_where(
     plan = plan_query(spark, names.with_target(TARGET, found, all_columns(found)), text)
     use = target_of(plan)
     marks = (FILE.name, POS.name, ACTION)
-    matched = run_query(spark, plan)
+    numbered = numbered_files(use, condition, *(a.text for a in assignments))
+    matched = run_query(spark, plan, numbered)
 
     def changed(rows: Any) -> Any:
         return updated_rows(rows, assignments, use.scan, FILE.name, POS.name, f"0 AS {ACTION}")
 
     with settled(matched, changed, marks, use.scan, expected=rows_in(use.scan)) as outcome:
-        positions = positions_in(outcome.marks)
+        positions = positions_in(outcome.marks, *numbered.values())
         rows = FoundRows(scan=use.scan, positions=positions, rows=outcome.rows([0]) if positions else None)
         apply(spark, found, rows, UPDATE_MODE, UPDATE_ISOLATION_LEVEL)
 
@@ -157,6 +163,22 @@ def all_columns(found: Found) -> tuple[str, ...]:
 
 def target_of(plan: QueryPlan) -> TableUse:
     return next(use for use in plan.uses if use.reference.parts == (TARGET,))
+
+
+def numbered_files(use: TableUse, *texts: str | None) -> dict[Reference, list[str]]:
+    """The paths of the table's files, for rows to tell their number: a path is a hundred letters, for every row.
+
+    None where the statement's own expressions may look at the path.
+    """
+    if any(FILE.name in metadata_columns_in(text) or _has_star(text) for text in texts if text is not None):
+        return {}
+    return {use.reference: use.scan.plan().files.column("file_path").to_pylist()}
+
+
+def _has_star(text: str) -> bool:
+    """Whether an expression takes every column, as in `hash(*)` and `struct(t.*)`."""
+    items = Tokens.of(text).items
+    return any(a.text in _BEFORE_A_STAR and b.text == "*" for a, b in pairwise(items))
 
 
 def split_whole_files(use: TableUse, plan: QueryPlan) -> tuple[list[str], QueryPlan]:
