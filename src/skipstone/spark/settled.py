@@ -44,6 +44,8 @@ _LIMIT: Final = "org.apache.spark.sql.catalyst.plans.logical.LocalLimit"
 ROWS_HERE_MAX: Final = 250_000
 _BYTES_HERE_MAX: Final = 64 << 20
 _READ_BYTES_MAX: Final = 2 << 30
+# More partitions than a frame has.
+_PARTITIONS_MAX: Final = 1 << 20
 # What a row takes in memory for each byte that it takes in a file, about.
 _UNPACKED: Final = 4
 # Values that Spark hands over as they are.
@@ -88,8 +90,13 @@ def settled(
 
 
 def collect_up_to(frame: Any, rows_max: int) -> Any:
-    """All rows as an Arrow table; None if there are more than so many. No task hands over more than one more."""
+    """All rows as an Arrow table; None if there are more than so many. No task hands over more than one more.
+
+    Spark compiles a limit under a new name each time, and with it whatever makes the rows: code that has to warm up
+    again, over every row. Partitions that stay as they are keep the two apart.
+    """
     spark = frame.sparkSession
+    frame = frame.coalesce(_PARTITIONS_MAX)
     limit = java_static(spark._jvm, _LITERAL, "create")(rows_max + 1, java_type(spark, T.IntegerType()))
     plan = java_class(spark._jvm, _LIMIT)(limit, frame._jdf.queryExecution().analyzed())
     table = frame_of(spark, plan).toArrow()
