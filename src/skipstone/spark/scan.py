@@ -53,13 +53,16 @@ def read_scan(
     meant = as_spark_reads(scan)
     shown = to_spark_struct(meant.wanted, all_optional=True)
     host = active(spark)
-    plan = _with_proofs(meant, field_ids(meant.predicate) if is_wanted(host) else frozenset())
+    tells_statistics = is_wanted(host)
+    plan = _with_proofs(meant, field_ids(meant.predicate) if tells_statistics else frozenset())
     plan = plan if is_filtered else plan.unfiltered()
     _refuse_encrypted(plan)
     frames = _frames(host, meant, plan, without, numbered) if len(plan) else []
     if not frames:
         return host.createDataFrame([], shown)
-    frame = in_one_partition(reduce(lambda a, b: a.unionAll(b), frames), plan, meant.predicate)
+    frame = reduce(lambda a, b: a.unionAll(b), frames)
+    # What Spark is told about columns does not reach beyond a frame that says how many partitions it has.
+    frame = frame if tells_statistics else in_one_partition(frame, plan, meant.predicate)
     return frame if scan.limit is None else frame.limit(scan.limit)
 
 
