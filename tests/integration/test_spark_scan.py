@@ -71,6 +71,12 @@ def physical_plan(frame: Any) -> str:
     return str(frame._jdf.queryExecution().executedPlan().toString())
 
 
+def setting_of(frame: Any, key: str) -> str:
+    """A setting of the session in which the files of a frame are read."""
+    leaf = frame._jdf.queryExecution().analyzed().collectLeaves().head()
+    return str(leaf.relation().sparkSession().conf().get(key))
+
+
 def as_text(rows: Any) -> list[str]:
     return sorted(map(repr, rows))
 
@@ -418,6 +424,28 @@ def test_deleted_positions_are_found_whatever_the_session_reads_of_metadata(
         ]
         assert scan_of(builder, columns=["id", "_pos", "_file"]).to_spark(spark).select("_pos").count() == 96
     assert sorted((r.id, r._pos, r._deleted) for r in shown) == [(i, i, i in (0, 63, 64, 99)) for i in range(100)]
+
+
+# -- relations that are kept -------------------------------------------------------------------------------------------
+
+
+def test_two_scans_of_the_same_files_can_be_joined_and_each_has_the_settings_of_its_time(
+    catalog: Any, spark: Any
+) -> None:
+    table = catalog.create_table("db.t", [("id", "long"), ("s", "string")])
+    table.append(pa.table({"id": [1, 2, 3], "s": ["a", "b", "c"]}))
+    a, b = table.scan().to_spark(spark), table.scan().to_spark(spark)
+    crossed = a.join(b, a["id"] < b["id"]).select(a["s"], b["id"])
+    assert sorted(tuple(r) for r in crossed.collect()) == [("a", 2), ("a", 3), ("b", 3)]
+    assert a.unionAll(b).where("id = 2").count() == 2
+    pushes = "spark.sql.parquet.filterPushdown"
+    with temporarily(spark, {pushes: "false"}):
+        assert setting_of(table.scan().to_spark(spark), pushes) == "false"
+        table.append(pa.table({"id": [4], "s": ["d"]}))
+        assert ids(table.scan().to_spark(spark)) == [1, 2, 3, 4]
+    assert setting_of(table.scan().to_spark(spark), pushes) == "true"
+    table.delete("id = 1")
+    assert ids(table.scan().to_spark(spark)) == [2, 3, 4] and ids(a) == [1, 2, 3]
 
 
 # -- few rows ----------------------------------------------------------------------------------------------------------

@@ -6,13 +6,16 @@ key from a row to what is known about its file.
 
 The frame reads with settings of its own (columns by field id, size of the pieces), which live in a clone of the user's
 session, so that neither side sees the other's.
+
+Who looks at a table again mostly looks at the same files: the relations of a few reads are kept, each for the settings
+that its session had, and come back under new ids, so that a frame can be joined with itself.
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +27,7 @@ import pyarrow.compute
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from skipstone.plan.recent import Recent
 from skipstone.spark.catalyst_statistics import with_statistics
 from skipstone.spark.java import frame_of, java_class, java_type
 from skipstone.spark.optimizer_statistics import Published
@@ -48,6 +52,8 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.files.openCostInBytes": str(OPEN_COST_BYTES),
 }
 _SETTINGS_KEPT_MAX: Final = 64
+_KEPT: Final = Recent(64)
+_FILES_KEPT_MAX: Final = 200
 _BLOCK_BYTES: Final = 128 << 20
 
 
@@ -67,7 +73,35 @@ def file_frame(
     `offsets` say where the row groups of each file begin, as far as that is known.
     """
     begins = () if offsets is None else offsets.to_pylist()
-    reader = _reading_session(spark, split_of(sizes.to_pylist(), begins, cores=cores_of(spark)))
+    split = split_of(sizes.to_pylist(), begins, cores=cores_of(spark))
+
+    def made() -> Any:
+        return _relation(spark, uris, sizes, ordinals, schema, split, file_format)
+
+    key = _key(spark, uris, sizes, ordinals, schema, split, file_format)
+    plan = made() if key is None else _KEPT.derived(key, (), made).newInstance()
+    if statistics is not None:
+        plan = with_statistics(spark, plan, statistics)
+    return frame_of(spark, plan)
+
+
+def _key(
+    spark: SparkSession, uris: Any, sizes: Any, ordinals: Any, schema: T.StructType, split: Split, file_format: str
+) -> Hashable | None:
+    """All that a relation depends on; None where it is too large to be kept."""
+    if len(uris) > _FILES_KEPT_MAX:
+        return None
+    session = spark._jsparkSession
+    settings = session.sessionState().conf().settings().hashCode()
+    files = (tuple(uris.to_pylist()), tuple(sizes.to_pylist()), tuple(np.asarray(ordinals).tolist()))
+    return str(session.sessionUUID()), settings, files, schema.json(), split, file_format
+
+
+def _relation(
+    spark: SparkSession, uris: Any, sizes: Any, ordinals: Any, schema: T.StructType, split: Split, file_format: str
+) -> Any:
+    """The relation over the files, as Spark's analyser makes it."""
+    reader = _reading_session(spark, split)
     with _log(uris, sizes, ordinals) as directory:
         java_frame = (
             reader.read()
@@ -76,10 +110,7 @@ def file_frame(
             .option("recursiveFileLookup", "true")
             .load(f"file://{directory}")
         )
-        plan = java_frame.queryExecution().analyzed()
-    if statistics is not None:
-        plan = with_statistics(spark, plan, statistics)
-    return frame_of(spark, plan)
+        return java_frame.queryExecution().analyzed()
 
 
 def _reading_session(spark: SparkSession, split: Split) -> Any:
