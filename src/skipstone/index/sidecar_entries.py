@@ -9,7 +9,7 @@ Spec: "Sequence Number Inheritance", "First Row ID Inheritance".
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -34,6 +34,7 @@ from skipstone.metadata.manifests.manifest import (
 from skipstone.metadata.manifests.manifest_rows import partition_arrow_type
 from skipstone.metadata.types import PrimitiveType, StructType, Type
 from skipstone.metadata.values import bound_type
+from skipstone.predicate.nodes import Predicate, field_ids
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
@@ -45,11 +46,20 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What to read: columns of entries, metrics by field id with the type that the reader's schema gives them."""
+    """What to read: columns of entries, metrics by field id with the type that the reader's schema gives them.
+
+    Entries are judged by all of these metrics, and come with those that are `needed`.
+    """
 
     columns: Collection[str]
     metrics: dict[int, Type]
+    needed: Collection[int]
     partition_type: StructType
+
+    def judging(self, predicate: Predicate) -> Wish:
+        """The same, with entries judged by a part of the predicate."""
+        asked = {*self.needed, *field_ids(predicate)}
+        return replace(self, metrics={i: type_ for i, type_ in self.metrics.items() if i in asked})
 
     def is_covered_by(self, sidecar: Sidecar) -> bool:
         """Whether the sidecar has all that the manifest could tell."""
@@ -160,7 +170,8 @@ def assembled(block: Columns, wish: Wish, beside: Any = None) -> Any:
             arrays[name] = block.column(name, arrow)
     _inherit(arrays, block)
     for field_id, type_ in wish.metrics.items():
-        arrays |= _metrics(block, field_id, type_)
+        if field_id in wish.needed:
+            arrays |= _metrics(block, field_id, type_)
     arrays["manifest"] = block.of_source([s.place for s in block.sources], pa.int32())
     if beside is not None:
         arrays |= {name: beside.column(name) for name in beside.column_names}

@@ -29,8 +29,8 @@ from skipstone.plan.reasons import CUT_WIDTH, facts_used, why_kept
 from skipstone.plan.remapped import remapped_ids
 from skipstone.plan.scan import ScanPlan
 from skipstone.plan.snapshot_manifests import manifests_of, partition_type_of, spec_of
-from skipstone.predicate.nodes import TRUE, And, Column, Predicate, column_of, field_ids, leaves
-from skipstone.predicate.one_term import joined_by_term
+from skipstone.predicate.nodes import Column, Predicate, column_of, field_ids, leaves
+from skipstone.predicate.one_term import parts_of
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.manifests import from_manifest_table
 from skipstone.zones.build.partitions import from_partitions
@@ -54,7 +54,7 @@ OVERLAP_PARTITIONS = "its partitions can hold a match"
 
 def explain_plan(plan: ScanPlan, storage: Storage, *, indexed_ids: Collection[int] | None = None) -> Explanation:
     """What each part of a plan's filter skipped at each level. `indexed_ids`: columns of an index, if there is one."""
-    parts = filter_parts(plan.predicate)
+    parts = parts_of(plan.predicate)
     by_level: dict[str, LevelExplanation] = {}
     if parts and plan.snapshot is not None:
         listed = manifests_of(plan.snapshot, plan.metadata, storage)
@@ -69,13 +69,6 @@ def explain_plan(plan: ScanPlan, storage: Storage, *, indexed_ids: Collection[in
         levels=tuple(by_level.get(r.name) or LevelExplanation(report=r) for r in plan.levels),
         notes=(*_notes(plan, indexed_ids), *_skipped_by_index(plan, by_level), *plan.notes),
     )
-
-
-def filter_parts(predicate: Predicate) -> list[Predicate]:
-    """The parts of a filter that must all match, with those about one term together."""
-    if predicate == TRUE:
-        return []
-    return joined_by_term(predicate) if isinstance(predicate, And) else [predicate]
 
 
 def _notes(plan: ScanPlan, indexed_ids: Collection[int] | None) -> list[str]:

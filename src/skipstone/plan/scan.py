@@ -41,7 +41,7 @@ from skipstone.plan.question import Question
 from skipstone.plan.remapped import without_remapped
 from skipstone.plan.snapshot_manifests import manifests_of, prune_manifests, recent_manifests_of
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import TRUE, Predicate, field_ids
+from skipstone.predicate.nodes import TRUE, Predicate
 from skipstone.predicate.project import residual
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.partitions import from_partitions
@@ -195,7 +195,7 @@ def plan_scan(
             schema=schema,
             predicate=predicate,
             float_order=float_order,
-            metrics=(*field_ids(predicate), *equality_ids, *facts_of),
+            needed=(*equality_ids, *facts_of),
         )
         asked = np.array(verdicts, np.int8) != Verdict.NO_ROW_MATCHES
         found = read_entries(data, question, use_index=use_index, asked=asked)
@@ -240,7 +240,6 @@ def count_by_index(
         schema=schema,
         predicate=predicate,
         float_order=float_order,
-        metrics=(),
     )
     return count_rows(data, question)
 
