@@ -51,6 +51,8 @@ def test_blocks_of_a_sidecar_that_was_cut_anew_are_not_those_of_an_older_rollup(
     for value in range(10, 90, 10):
         assert len(assert_same_plan(ordered, f"v = {value}", ref="then")) == 1
         assert len(assert_same_plan(ordered, f"v = {value}")) == 1
+    # What the blocks of the older roll-up prove holds for these only, not for all files of the sidecar.
+    assert len(assert_same_plan(ordered, "v >= 50", ref="then")) == 4
 
 
 def test_a_sidecar_of_more_or_fewer_blocks_is_read_whole(ordered: Any, monkeypatch: pytest.MonkeyPatch) -> None:
