@@ -142,7 +142,7 @@ class SidecarGroup:
         owner = np.repeat(np.arange(len(sources)), [sum(s.block_files) for s in sources])
         return Columns(sources, owner, [] if table is None else [table]), list(sources)
 
-    def _fetch(self, source: Source, names: Sequence[str]) -> list[list[memoryview]] | None:
+    def _fetch(self, source: Source, names: Sequence[str]) -> list[list[bytes]] | None:
         try:
             return source.sidecar.fetch(self._storage, names, source.blocks)
         except (SkipstoneError, OSError, pa.ArrowException) as error:
@@ -151,7 +151,7 @@ class SidecarGroup:
             return None
 
 
-def _decoded(names: Sequence[str], sources: Sequence[Source], fetched: Sequence[list[list[memoryview]]]) -> Any:
+def _decoded(names: Sequence[str], sources: Sequence[Source], fetched: Sequence[list[list[bytes]]]) -> Any:
     """Stored columns of all sources as one table."""
     leaves = [leaf for n in names if (leaf := sources[0].sidecar.leaf(n)) is not None]
     num_rows = sum(sum(s.block_files) for s in sources)
