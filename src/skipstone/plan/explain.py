@@ -31,6 +31,7 @@ from skipstone.plan.scan import ScanPlan
 from skipstone.plan.snapshot_manifests import manifests_of, partition_type_of, spec_of
 from skipstone.predicate.nodes import Column, Predicate, column_of, field_ids, leaves
 from skipstone.predicate.one_term import parts_of
+from skipstone.predicate.shown import shown
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.manifests import from_manifest_table
 from skipstone.zones.build.partitions import from_partitions
@@ -60,7 +61,7 @@ def explain_plan(plan: ScanPlan, storage: Storage, *, indexed_ids: Collection[in
         listed = manifests_of(plan.snapshot, plan.metadata, storage)
         by_level = _Levels(plan, parts).explain([m for m in listed if m.content == ManifestContent.DATA], storage)
     return Explanation(
-        filter=str(plan.predicate),
+        filter=shown(plan.predicate),
         snapshot_id=None if plan.snapshot is None else plan.snapshot.snapshot_id,
         files=len(plan),
         rows=pc.sum(plan.files.column("record_count")).as_py() or 0,
@@ -86,7 +87,12 @@ def _skipped_by_index(plan: ScanPlan, by_level: dict[str, LevelExplanation]) -> 
     if planned is None or judged is None or planned.skipped <= judged.report.skipped:
         return []
     more = planned.skipped - judged.report.skipped
-    return [f"the index skipped {more:,} more manifests by the bounds of their files, without opening them"]
+    what = (
+        "1 more manifest by the bounds of its files"
+        if more == 1
+        else f"{more:,} more manifests by the bounds of their files"
+    )
+    return [f"the index skipped {what}, without opening {'it' if more == 1 else 'them'}"]
 
 
 class _Levels:
@@ -239,7 +245,7 @@ def _report(
 ) -> PartReport:
     names = {c.name for leaf in leaves(part) if isinstance(c := column_of(leaf.term), Column)}
     return PartReport(
-        predicate=str(part),
+        predicate=shown(part),
         columns=tuple(sorted(names)),
         skipped=int(none.sum()),
         skipped_alone=int(alone.sum()),

@@ -43,6 +43,7 @@ from skipstone.plan.snapshot_manifests import manifests_of, prune_manifests, rec
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import TRUE, Predicate
 from skipstone.predicate.project import residual
+from skipstone.predicate.shown import shown
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.partitions import from_partitions
 from skipstone.zones.levels import prove_partitions
@@ -139,11 +140,11 @@ class ScanPlan:
         """What was skipped at each level, as text."""
         size = pc.sum(self.files.column("file_size_in_bytes")).as_py() or 0
         facts = [("bytes to read", f"{size:,}"), ("delete files", f"{self.deletes.num_rows:,}")]
-        return as_text(str(self.predicate), self.levels, facts)
+        return as_text(shown(self.predicate), self.levels, facts)
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "filter": str(self.predicate),
+            "filter": shown(self.predicate),
             "snapshot-id": None if self.snapshot is None else self.snapshot.snapshot_id,
             "levels": [level.to_json() for level in self.levels],
             "files": self.files.num_rows,
