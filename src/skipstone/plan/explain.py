@@ -87,12 +87,9 @@ def _skipped_by_index(plan: ScanPlan, by_level: dict[str, LevelExplanation]) -> 
     if planned is None or judged is None or planned.skipped <= judged.report.skipped:
         return []
     more = planned.skipped - judged.report.skipped
-    what = (
-        "1 more manifest by the bounds of its files"
-        if more == 1
-        else f"{more:,} more manifests by the bounds of their files"
-    )
-    return [f"the index skipped {what}, without opening {'it' if more == 1 else 'them'}"]
+    if more == 1:
+        return ["the index skipped 1 more manifest by the bounds of its files, without opening it"]
+    return [f"the index skipped {more:,} more manifests by the bounds of their files, without opening them"]
 
 
 class _Levels:
