@@ -13,6 +13,7 @@ from tests.property.test_manifest_round_trip import MANIFEST_FILE
 
 from skipstone.errors import FormatViolation, Unsupported
 from skipstone.metadata.avro import parse_container
+from skipstone.metadata.manifests import manifest_list_quick
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.manifests.manifest_list import (
     manifest_list_to_arrow,
@@ -132,3 +133,30 @@ def test_lists_of_any_schema_are_read_alike(drawn: tuple[dict[str, Any], list[di
     sink = io.BytesIO()
     fastavro.writer(sink, schema, records)
     _agree(sink.getvalue())
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_long_lists_go_to_the_compiled_decoder_once_it_is_there(
+    is_loaded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest_list_quick, "is_compiled_loaded", lambda: is_loaded)
+    manifest = ManifestFile(
+        manifest_path="m",
+        manifest_length=1,
+        sequence_number=1,
+        min_sequence_number=1,
+        added_snapshot_id=1,
+        added_files_count=1,
+        existing_files_count=0,
+        deleted_files_count=0,
+        added_rows_count=1,
+        existing_rows_count=0,
+        deleted_rows_count=0,
+    )
+    for length in (128, 129):
+        listed = [manifest] * length
+        data = write_manifest_list(
+            listed, format_version=2, snapshot_id=1, parent_snapshot_id=None, sequence_number=5
+        ).data
+        assert (quick(data) is None) == (is_loaded and length > 128)
+        assert slow(data) == listed

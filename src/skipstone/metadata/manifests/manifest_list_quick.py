@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from skipstone.metadata.avro import AvroContainer, Caps
+from skipstone.metadata.avro.reading import is_compiled_loaded
 from skipstone.metadata.avro.varint import Damage, read_length, read_long
 from skipstone.metadata.manifests.manifest import FieldSummary, ManifestContent, ManifestFile
 from skipstone.metadata.manifests.manifest_list_columns import (
@@ -29,6 +30,7 @@ from skipstone.metadata.manifests.manifest_list_columns import (
 )
 
 _INFLATED_BYTES_MAX: Final = 4 * 1024 * 1024
+_FEW_MANIFESTS: Final = 128
 _SCHEMA_BYTES_MAX: Final = 64 * 1024
 _INT_MAX: Final = 2**31 - 1
 _SUMMARIES: Final = "partitions"
@@ -52,6 +54,8 @@ class _Step(NamedTuple):
 def quick_manifests(container: AvroContainer) -> list[ManifestFile] | None:
     if container.caps != Caps() or len(container.schema_text) > _SCHEMA_BYTES_MAX:
         return None
+    if container.record_count > _FEW_MANIFESTS and is_compiled_loaded():
+        return None  # a long list is the other reader's, once that has what it needs
     try:
         steps = _steps(container.schema_text)
         found: list[ManifestFile] = []
