@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow
+import pyarrow.compute
 
 from skipstone.index.entry_facts import column_of_map
 
 pa: Any = pyarrow
+pc: Any = pyarrow.compute
 Ints = npt.NDArray[np.int64]
 
 
@@ -70,6 +72,11 @@ class CountMap(MetricMap):
             return None if bool(((numbers < 0) | (numbers > self._rows)).any()) else int(numbers.sum())
         place = self._places.get(field_id)
         return None if place is None else self._totals[place]
+
+    def fits_with(self, other: CountMap, field_id: int) -> bool:
+        """Whether the counts of two kinds of values, where both are known, are of no more values than there are."""
+        both = pc.add(self.column(field_id), other.column(field_id))
+        return not pc.any(pc.greater(both, pa.array(self._rows))).as_py()
 
 
 class BoundMap(MetricMap):
