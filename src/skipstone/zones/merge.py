@@ -130,8 +130,11 @@ class Groups:
 def _merge_facts(facts: ColumnFacts, groups: Groups, rows: Counts, empty: Bits) -> ColumnFacts:
     length = len(empty)
     nulls, nans, values = (_count(c, length) for c in (facts.null_count, facts.nan_count, facts.value_count))
-    nulls, nans, values = _without_odd_counts(nulls, nans, values, rows)
-    if not isinstance(facts.type, FloatType | DoubleType):
+    is_float = isinstance(facts.type, FloatType | DoubleType)
+    odd = _odd_counts(nulls, nans if is_float else _zeros(length), values, rows)
+    if has_any(odd):
+        nulls, nans, values = (pc.if_else(odd, _UNKNOWN, counts) for counts in (nulls, nans, values))
+    if not is_float:
         nans = pc.if_else(nans.is_null(), 0, nans) if facts.nan_count is not None else _zeros(length)
     needed = pc.invert(pc.or_(empty, _no_ordinary(nulls, nans, values)))
     lower, upper = _bounds(facts, groups, needed)
@@ -148,15 +151,11 @@ def _merge_facts(facts: ColumnFacts, groups: Groups, rows: Counts, empty: Bits) 
     )
 
 
-def _without_odd_counts(nulls: Counts, nans: Counts, values: Counts, rows: Counts) -> tuple[Counts, Counts, Counts]:
-    """Counts of members that cannot all be right are unknown: in a sum they could make up for each other."""
-    most = pc.coalesce(values, rows)
+def _odd_counts(nulls: Counts, nans: Counts, values: Counts, rows: Counts) -> Bits:
+    """Members whose counts cannot all be right: in a sum they could make up for those of others."""
     told = pc.add(pc.coalesce(nulls, _ZERO), pc.coalesce(nans, _ZERO))
-    odd = pc.or_(pc.fill_null(pc.greater(told, most), False), pc.fill_null(pc.greater(values, rows), False))
-    if not has_any(odd):
-        return nulls, nans, values
-    nulls, nans, values = (pc.if_else(odd, _UNKNOWN, counts) for counts in (nulls, nans, values))
-    return nulls, nans, values
+    too_many = pc.fill_null(pc.greater(told, pc.coalesce(values, rows)), False)
+    return pc.or_(too_many, pc.fill_null(pc.greater(values, rows), False))
 
 
 def _no_ordinary(nulls: Counts, nans: Counts, values: Counts) -> Bits:
