@@ -7,18 +7,17 @@ Spec: "Data File Fields".
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow
-import pyarrow.compute
 
 from skipstone.index.entry_facts import column_of_map
 
 pa: Any = pyarrow
-pc: Any = pyarrow.compute
 Ints = npt.NDArray[np.int64]
+_ABSURD: Final = 1 << 61  # more rows than any file has, and two of them still fit
 
 
 class MetricMap:
@@ -74,9 +73,11 @@ class CountMap(MetricMap):
         return None if place is None else self._totals[place]
 
     def fits_with(self, other: CountMap, field_id: int) -> bool:
-        """Whether the counts of two kinds of values, where both are known, are of no more values than there are."""
-        both = pc.add(self.column(field_id), other.column(field_id))
-        return not pc.any(pc.greater(both, pa.array(self._rows))).as_py()
+        """Whether the counts of two kinds of values, as far as they are known, are of no more values than there are."""
+        told = np.zeros(len(self._rows), np.int64)
+        for counts in (self.column(field_id), other.column(field_id)):
+            told += np.clip(counts.fill_null(0).to_numpy(zero_copy_only=False), 0, _ABSURD)
+        return not bool((told > self._rows).any())
 
 
 class BoundMap(MetricMap):

@@ -66,7 +66,7 @@ def whole_zone(entries: Any, ids: Sequence[int], schema: Schema, source: str) ->
             null_count, nan_count = nulls.total(field_id), None
             if isinstance(type_, FloatType | DoubleType):
                 nan_count = nans.total(field_id)
-                if null_count and nan_count and not nulls.fits_with(nans, field_id):
+                if not nulls.fits_with(nans, field_id):
                     null_count = nan_count = None  # in a sum, counts that cannot be right could make up for each other
             numbers[f"{field_id}.null_count"], numbers[f"{field_id}.nan_count"] = null_count, nan_count
             found = _bounds(field_id, type_, lows, highs, source)
