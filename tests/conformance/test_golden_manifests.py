@@ -15,6 +15,7 @@ from tests.support.table_reader import OpenTable, open_golden
 from skipstone.metadata.avro import parse_container
 from skipstone.metadata.manifests.manifest import EntryStatus, ManifestContent, ManifestFile
 from skipstone.metadata.manifests.manifest_list import read_manifest_list, write_manifest_list
+from skipstone.metadata.manifests.manifest_list_quick import quick_manifests
 from skipstone.metadata.manifests.manifest_read import read_manifest, read_manifest_header
 from skipstone.metadata.manifests.manifest_write import WrittenManifest, write_manifest
 from skipstone.metadata.types import PrimitiveType
@@ -51,6 +52,15 @@ def _rewritten(opened: OpenTable, manifest: ManifestFile) -> WrittenManifest:
 def test_the_current_manifest_list_reads_as_in_java(table: GoldenTable) -> None:
     opened = open_golden(table)
     assert [golden_manifest(m) for m in _current(opened)] == table.manifests()
+
+
+@pytest.mark.parametrize("table", TABLES, ids=str)
+def test_manifest_lists_of_java_are_read_quickly(table: GoldenTable) -> None:
+    opened = open_golden(table)
+    for snapshot in opened.metadata.snapshots:
+        if snapshot.manifest_list is not None:
+            container = parse_container(opened.fetch(snapshot.manifest_list), source="list")
+            assert quick_manifests(container) == opened.manifests(snapshot)
 
 
 @pytest.mark.parametrize("table", TABLES, ids=str)

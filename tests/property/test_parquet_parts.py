@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skipstone.index.parquet_parts import empty_file, small_file
+from skipstone.index.parquet_parts import small_file
 from skipstone.index.sidecar_write import WRITING, leaves_of
 
 _TYPES: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
@@ -70,10 +70,3 @@ def test_chosen_chunks_are_read_as_from_their_own_file(
     expected = pa.concat_tables([groups[r].select(names) for r in rows])
     small = small_file([leaves[p] for p in places], chunks, values, expected.num_rows)
     assert pq.read_table(pa.BufferReader(small)).equals(expected)
-
-
-def test_a_file_without_rows_has_the_types_of_its_columns() -> None:
-    schema = pa.schema([(name, arrow) for name, (arrow, _) in _TYPES.items()])
-    read = pq.read_schema(pa.BufferReader(empty_file(leaves_of(schema))))
-    assert read.names == schema.names
-    assert [f.type for f in read] == [f.type for f in schema]

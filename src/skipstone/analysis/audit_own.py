@@ -80,7 +80,7 @@ def audit_index(metadata: TableMetadata, storage: Storage, snapshot: Snapshot) -
         schema=metadata.current_schema,
         predicate=TRUE,
         float_order=FloatOrder.IEEE,
-        metrics=indexed_ids(metadata),
+        needed=indexed_ids(metadata),
     )
     indexed = read_entries(listed, question, use_index=True)
     found = [

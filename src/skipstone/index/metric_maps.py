@@ -7,7 +7,7 @@ Spec: "Data File Fields".
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from skipstone.index.entry_facts import column_of_map
 
 pa: Any = pyarrow
 Ints = npt.NDArray[np.int64]
+_ABSURD: Final = 1 << 61  # more rows than any file has, and two of them still fit
 
 
 class MetricMap:
@@ -70,6 +71,13 @@ class CountMap(MetricMap):
             return None if bool(((numbers < 0) | (numbers > self._rows)).any()) else int(numbers.sum())
         place = self._places.get(field_id)
         return None if place is None else self._totals[place]
+
+    def fits_with(self, other: CountMap, field_id: int) -> bool:
+        """Whether the counts of two kinds of values, as far as they are known, are of no more values than there are."""
+        told = np.zeros(len(self._rows), np.int64)
+        for counts in (self.column(field_id), other.column(field_id)):
+            told += np.clip(counts.fill_null(0).to_numpy(zero_copy_only=False), 0, _ABSURD)
+        return not bool((told > self._rows).any())
 
 
 class BoundMap(MetricMap):

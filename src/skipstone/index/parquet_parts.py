@@ -44,11 +44,6 @@ def small_file(leaves: Sequence[Leaf], chunks: Sequence[Sequence[Any]], values: 
     return b"".join([MAGIC, *(chunk for of_leaf in chunks for chunk in of_leaf), footer, end])
 
 
-def empty_file(leaves: Sequence[Leaf]) -> bytes:
-    """A Parquet file without rows, for the types of its columns."""
-    return small_file(leaves, [()] * len(leaves), [0] * len(leaves), 0)
-
-
 def _footer(leaves: Sequence[Leaf], sizes: Sequence[int], values: Sequence[int], num_rows: int) -> bytes:
     columns, offset = [], len(MAGIC)
     for leaf, size, count in zip(leaves, sizes, values, strict=True):
@@ -62,7 +57,7 @@ def _footer(leaves: Sequence[Leaf], sizes: Sequence[int], values: Sequence[int],
             _int(1, _I32, 2),
             *(_list_head(1, _STRUCT, num_elements), root, *(leaf.elements for leaf in leaves)),
             _int(1, _I64, num_rows),
-            _list(1, _STRUCT, [group] if num_rows else []),
+            _list(1, _STRUCT, [group]),
             _STOP,
         ]
     )

@@ -45,6 +45,9 @@ class RollupHeader(msgspec.Struct, kw_only=True, frozen=True):
     manifests: tuple[ManifestRecord, ...] = ()
 
 
+_HEADER: Final = msgspec.json.Decoder(RollupHeader)  # made once: its types take longer to resolve than a header to read
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestZones:
     """The zones of one manifest, as a roll-up takes them in."""
@@ -145,7 +148,7 @@ def parse_rollup(data: bytes, path: str) -> Rollup:
     """The roll-up in some bytes."""
     rows = parse_rows(data, path)
     try:
-        header = msgspec.json.decode(rows.header, type=RollupHeader)
+        header = _HEADER.decode(rows.header)
     except msgspec.MsgspecError as error:
         raise FormatViolation(f"Invalid roll-up {path}: {error}. Build the index again.") from error
     if header.version != VERSION:

@@ -9,19 +9,16 @@ Spec: "Sequence Number Inheritance", "First Row ID Inheritance".
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow
 import pyarrow.compute
-import pyarrow.parquet
 
 from skipstone.errors import FormatViolation
 from skipstone.index.entry_facts import ENTRY, FACT_KINDS, ROW_OFFSET
-from skipstone.index.parquet_parts import Leaf, empty_file
 from skipstone.index.sidecar_read import Sidecar
 from skipstone.index.zone_rows import can_promote, promoted
 from skipstone.metadata.manifests.manifest import (
@@ -34,10 +31,10 @@ from skipstone.metadata.manifests.manifest import (
 from skipstone.metadata.manifests.manifest_rows import partition_arrow_type
 from skipstone.metadata.types import PrimitiveType, StructType, Type
 from skipstone.metadata.values import bound_type
+from skipstone.predicate.nodes import Predicate, field_ids
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
-pq: Any = pyarrow.parquet
 
 Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -45,11 +42,20 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What to read: columns of entries, metrics by field id with the type that the reader's schema gives them."""
+    """What to read: columns of entries, metrics by field id with the type that the reader's schema gives them.
+
+    Entries are judged by all of these metrics, and come with those that are `needed`.
+    """
 
     columns: Collection[str]
     metrics: dict[int, Type]
+    needed: Collection[int]
     partition_type: StructType
+
+    def judging(self, predicate: Predicate) -> Wish:
+        """The same, with entries judged by a part of the predicate."""
+        asked = {*self.needed, *field_ids(predicate)}
+        return replace(self, metrics={i: type_ for i, type_ in self.metrics.items() if i in asked})
 
     def is_covered_by(self, sidecar: Sidecar) -> bool:
         """Whether the sidecar has all that the manifest could tell."""
@@ -58,31 +64,26 @@ class Wish:
             return False
         if {f.id for f in self.partition_type.fields} != set(header.partition_ids):
             return False
-        wanted: dict[Leaf, Any] = {}
+        return all(isinstance(type_, PrimitiveType) for type_ in self.metrics.values())
+
+    def misfit(self, stored: Any) -> str | None:
+        """The name of a stored column whose type does not fit the reader's; None if all do."""
+        tuples = zip(self.partition_type.fields, partition_arrow_type(self.partition_type))
+        wanted = {f"partition.{field.id}": arrow.type for field, arrow in tuples}
         for field_id, type_ in self.metrics.items():
-            if not isinstance(type_, PrimitiveType):
-                return False
-            for kind in ("lower", "upper"):
-                if (leaf := sidecar.leaf(f"{field_id}.{kind}")) is not None:
-                    wanted[leaf] = bound_type(type_)
-        for field, arrow_field in zip(self.partition_type.fields, partition_arrow_type(self.partition_type)):
-            if (leaf := sidecar.leaf(f"partition.{field.id}")) is not None:
-                wanted[leaf] = arrow_field.type
-        return all(map(can_promote, stored_types(tuple(wanted)), wanted.values()))
+            if isinstance(type_, PrimitiveType):
+                wanted |= dict.fromkeys((f"{field_id}.lower", f"{field_id}.upper"), bound_type(type_))
+        names = (f.name for f in stored if f.name in wanted and not can_promote(f.type, wanted[f.name]))
+        return next(names, None)
 
     def fact_columns(self) -> list[str]:
         names = [f"partition.{f.id}" for f in self.partition_type.fields]
         names += [f"{i}.{kind}" for i in self.metrics for kind in FACT_KINDS]
         return [*names, "record_count", "file_format"]
 
-    def file_columns(self) -> list[str]:
-        return [*(c for c in self.columns if c != "partition"), "status", ENTRY, ROW_OFFSET]
-
-
-@lru_cache(maxsize=1024)
-def stored_types(leaves: tuple[Leaf, ...]) -> list[Any]:
-    """The Arrow types that stored columns are read as."""
-    return list(pq.read_schema(pa.BufferReader(empty_file(leaves))).types) if leaves else []
+    def file_columns(self, sources: Sequence[Source]) -> list[str]:
+        has_row_ids = any(s.manifest.first_row_id is not None for s in sources)
+        return [*(c for c in self.columns if c != "partition"), "status", ENTRY, *([ROW_OFFSET] if has_row_ids else [])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +161,8 @@ def assembled(block: Columns, wish: Wish, beside: Any = None) -> Any:
             arrays[name] = block.column(name, arrow)
     _inherit(arrays, block)
     for field_id, type_ in wish.metrics.items():
-        arrays |= _metrics(block, field_id, type_)
+        if field_id in wish.needed:
+            arrays |= _metrics(block, field_id, type_)
     arrays["manifest"] = block.of_source([s.place for s in block.sources], pa.int32())
     if beside is not None:
         arrays |= {name: beside.column(name) for name in beside.column_names}

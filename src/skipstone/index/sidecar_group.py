@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from skipstone.errors import SkipstoneError
+from skipstone.errors import FormatViolation, SkipstoneError
 from skipstone.index.opened import opened
 from skipstone.index.parquet_parts import small_file
 from skipstone.index.sidecar_entries import Columns, Ints, Mask, Source, Wish, assembled, facts_of, is_row_count
@@ -28,7 +28,7 @@ Spread = Callable[[Callable[[Source], Any], Sequence[Source]], list[Any]]
 
 def groups_of(sources: Sequence[Source], wish: Wish) -> list[list[Source]]:
     """Sources that can be read as one: what is asked for is stored in the same columns."""
-    names = [*wish.fact_columns(), *wish.file_columns()]
+    names = [*wish.fact_columns(), *wish.file_columns(sources)]
     found: dict[Any, list[Source]] = defaultdict(list)
     for source in sources:
         sidecar = source.sidecar
@@ -87,7 +87,7 @@ class SidecarGroup:
         """
         left, masks = self._with_chosen(mask)
         known = set(self._wish.fact_columns())
-        more, read = self._read([n for n in self._wish.file_columns() if n not in known], left)
+        more, read = self._read([n for n in self._wish.file_columns(left) if n not in known], left)
         if not read:
             return None
         # Sources without a chosen entry, and those that failed now, are gone; the others are numbered anew.
@@ -103,7 +103,7 @@ class SidecarGroup:
 
     def all_entries(self) -> Any | None:
         """Everything at once."""
-        names = [*self._wish.fact_columns(), *self._wish.file_columns()]
+        names = [*self._wish.fact_columns(), *self._wish.file_columns(self._sources)]
         block, read = self._read(list(dict.fromkeys(names)), self._sources)
         return assembled(block, self._wish) if read else None
 
@@ -136,10 +136,13 @@ class SidecarGroup:
             table = _decoded(stored, sources, [chunks for chunks in fetched if chunks is not None])
             if len(sources) == len(fetched) and table.nbytes <= _KEPT_BYTES_MAX:
                 opened.keep(self._storage, key, table, table.nbytes)
+        if table is not None and (name := self._wish.misfit(table.schema)) is not None:
+            type_, path = table.schema.field(name).type, sources[0].sidecar.path
+            raise FormatViolation(f"Cannot use {path}: it does not cover {name}, which it has as {type_}.")
         owner = np.repeat(np.arange(len(sources)), [sum(s.block_files) for s in sources])
         return Columns(sources, owner, [] if table is None else [table]), list(sources)
 
-    def _fetch(self, source: Source, names: Sequence[str]) -> list[list[memoryview]] | None:
+    def _fetch(self, source: Source, names: Sequence[str]) -> list[list[bytes]] | None:
         try:
             return source.sidecar.fetch(self._storage, names, source.blocks)
         except (SkipstoneError, OSError, pa.ArrowException) as error:
@@ -148,7 +151,7 @@ class SidecarGroup:
             return None
 
 
-def _decoded(names: Sequence[str], sources: Sequence[Source], fetched: Sequence[list[list[memoryview]]]) -> Any:
+def _decoded(names: Sequence[str], sources: Sequence[Source], fetched: Sequence[list[list[bytes]]]) -> Any:
     """Stored columns of all sources as one table."""
     leaves = [leaf for n in names if (leaf := sources[0].sidecar.leaf(n)) is not None]
     num_rows = sum(sum(s.block_files) for s in sources)

@@ -48,7 +48,7 @@ class Sidecar:
         place = self.places.get(name)
         return None if place is None else self.header.leaves[place]
 
-    def fetch(self, storage: Storage, names: Sequence[str], blocks: Sequence[int]) -> list[list[memoryview]]:
+    def fetch(self, storage: Storage, names: Sequence[str], blocks: Sequence[int]) -> list[list[bytes]]:
         """For each of some stored columns its chunks in some blocks, checked."""
         chunks = chunks_of(self.chunks, blocks, len(self.header.leaves))[:, [self.places[n] for n in names]]
         starts, ends = _ranges(chunks.ravel(), _GAP_MAX_BYTES[is_near(self.path)])
@@ -65,15 +65,15 @@ class Sidecar:
             found.append(pieces)
         return found
 
-    def _read(self, storage: Storage, starts: Sequence[int], ends: Sequence[int]) -> list[memoryview]:
+    def _read(self, storage: Storage, starts: Sequence[int], ends: Sequence[int]) -> list[bytes]:
         found = []
         with storage.open(self.path) as opened:
             source: Any = opened
             for start, end in zip(starts, ends, strict=True):
-                data = source.read_at(end - start, start)
+                data: bytes = source.read_at(end - start, start)
                 if len(data) != end - start:
                     raise FormatViolation(f"Invalid sidecar {self.path}: expected {end - start} bytes at {start}.")
-                found.append(memoryview(data))
+                found.append(data)
         return found
 
 

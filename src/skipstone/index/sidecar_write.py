@@ -64,6 +64,9 @@ class Header(msgspec.Struct, kw_only=True, frozen=True):
     cut: str | None = None
 
 
+_HEADER: Final = msgspec.json.Decoder(Header)  # made once: its types take longer to resolve than a header to read
+
+
 def write_sidecar(entries: LiveEntries, blocks: Blocks, identity: Identity) -> bytes:
     order = pa.array(blocks.order)
     stored, constants = {}, {}
@@ -208,7 +211,7 @@ def directory_start(tail: bytes) -> int | None:
 def parse_directory(directory: bytes) -> tuple[Header, bytes]:
     """The header, and where the chunks are, as it is stored: those of all leaves, block by block."""
     start, end = _header_place(directory, 0)
-    header = msgspec.json.decode(directory[start:end], type=Header)
+    header = _HEADER.decode(directory[start:end])
     start = _chunks_place(directory, 0)
     size = len(header.block_files) * len(header.leaves) * _CHUNK_DIGITS
     stored = directory[start : start + size]

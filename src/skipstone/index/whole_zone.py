@@ -63,9 +63,12 @@ def whole_zone(entries: Any, ids: Sequence[int], schema: Schema, source: str) ->
         for field_id in ids:
             type_ = schema.field(field_id).type
             assert isinstance(type_, PrimitiveType)
-            numbers[f"{field_id}.null_count"] = nulls.total(field_id)
+            null_count, nan_count = nulls.total(field_id), None
             if isinstance(type_, FloatType | DoubleType):
-                numbers[f"{field_id}.nan_count"] = nans.total(field_id)
+                nan_count = nans.total(field_id)
+                if not nulls.fits_with(nans, field_id):
+                    null_count = nan_count = None  # in a sum, counts that cannot be right could make up for each other
+            numbers[f"{field_id}.null_count"], numbers[f"{field_id}.nan_count"] = null_count, nan_count
             found = _bounds(field_id, type_, lows, highs, source)
             if found is not None:
                 bounds[f"{field_id}.lower"], bounds[f"{field_id}.upper"] = found

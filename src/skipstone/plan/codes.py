@@ -65,8 +65,9 @@ def group_codes(columns: Sequence[Any], num_rows: int) -> npt.NDArray[np.int64]:
     """One number per row: rows that are equal in all columns get the same; null equals null."""
     codes = np.zeros(num_rows, np.int64)
     for column in columns:
-        places = column.dictionary_encode(null_encoding="encode")
-        places = places.combine_chunks() if isinstance(places, pa.ChunkedArray) else places
+        # Joined before: Arrow cannot join no chunks at all of a dictionary of decimals.
+        values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        places = values.dictionary_encode(null_encoding="encode")
         numbers = codes * (len(places.dictionary) + 1) + places.indices.to_numpy(zero_copy_only=False)
         codes = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
     return codes

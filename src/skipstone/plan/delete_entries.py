@@ -71,7 +71,7 @@ def read_deletes(
             schema=schema,
             predicate=TRUE,
             float_order=float_order,
-            metrics=metrics,
+            needed=metrics,
             columns=DELETE_COLUMNS,
         )
         return read_entries(kept, question, use_index=True).files

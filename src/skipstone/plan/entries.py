@@ -145,9 +145,9 @@ def empty_entries(metadata: TableMetadata, columns: Collection[str]) -> Any:
 
 @lru_cache(maxsize=64)
 def _empty(partition_type: StructType, columns: tuple[str, ...]) -> Any:
-    from_schema = {**_ARROW, "partition": partition_arrow_type(partition_type)}
-    fields = [pa.field(name, from_schema[name]) for name in ("status", *columns)]
-    return pa.schema([*fields, pa.field("spec_id", pa.int32()), pa.field("manifest", pa.int32())]).empty_table()
+    partition = pa.field("partition", partition_arrow_type(partition_type))
+    names = ("status", *columns, "spec_id", "manifest")
+    return pa.schema([partition if name == "partition" else _FIELDS[name] for name in names]).empty_table()
 
 
 def partition_codes(spec_ids: Any, partitions: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -193,5 +193,6 @@ _ARROW: Final[dict[str, Any]] = {
     "file_sequence_number": pa.int64(), "first_row_id": pa.int64(), "split_offsets": pa.list_(pa.int64()),
     "sort_order_id": pa.int32(), "key_metadata": pa.binary(), "equality_ids": pa.list_(pa.int32()),
     "referenced_data_file": pa.string(), "content_offset": pa.int64(), "content_size_in_bytes": pa.int64(),
-    "snapshot_id": pa.int64(),
+    "snapshot_id": pa.int64(), "spec_id": pa.int32(), "manifest": pa.int32(),
 }  # fmt: skip
+_FIELDS: Final = {name: pa.field(name, arrow) for name, arrow in _ARROW.items()}

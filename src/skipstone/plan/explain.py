@@ -29,8 +29,9 @@ from skipstone.plan.reasons import CUT_WIDTH, facts_used, why_kept
 from skipstone.plan.remapped import remapped_ids
 from skipstone.plan.scan import ScanPlan
 from skipstone.plan.snapshot_manifests import manifests_of, partition_type_of, spec_of
-from skipstone.predicate.nodes import TRUE, And, Column, Predicate, column_of, field_ids, leaves
-from skipstone.predicate.one_term import joined_by_term
+from skipstone.predicate.nodes import Column, Predicate, column_of, field_ids, leaves
+from skipstone.predicate.one_term import parts_of
+from skipstone.predicate.shown import shown
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.manifests import from_manifest_table
 from skipstone.zones.build.partitions import from_partitions
@@ -54,13 +55,13 @@ OVERLAP_PARTITIONS = "its partitions can hold a match"
 
 def explain_plan(plan: ScanPlan, storage: Storage, *, indexed_ids: Collection[int] | None = None) -> Explanation:
     """What each part of a plan's filter skipped at each level. `indexed_ids`: columns of an index, if there is one."""
-    parts = filter_parts(plan.predicate)
+    parts = parts_of(plan.predicate)
     by_level: dict[str, LevelExplanation] = {}
     if parts and plan.snapshot is not None:
         listed = manifests_of(plan.snapshot, plan.metadata, storage)
         by_level = _Levels(plan, parts).explain([m for m in listed if m.content == ManifestContent.DATA], storage)
     return Explanation(
-        filter=str(plan.predicate),
+        filter=shown(plan.predicate),
         snapshot_id=None if plan.snapshot is None else plan.snapshot.snapshot_id,
         files=len(plan),
         rows=pc.sum(plan.files.column("record_count")).as_py() or 0,
@@ -69,13 +70,6 @@ def explain_plan(plan: ScanPlan, storage: Storage, *, indexed_ids: Collection[in
         levels=tuple(by_level.get(r.name) or LevelExplanation(report=r) for r in plan.levels),
         notes=(*_notes(plan, indexed_ids), *_skipped_by_index(plan, by_level), *plan.notes),
     )
-
-
-def filter_parts(predicate: Predicate) -> list[Predicate]:
-    """The parts of a filter that must all match, with those about one term together."""
-    if predicate == TRUE:
-        return []
-    return joined_by_term(predicate) if isinstance(predicate, And) else [predicate]
 
 
 def _notes(plan: ScanPlan, indexed_ids: Collection[int] | None) -> list[str]:
@@ -93,6 +87,8 @@ def _skipped_by_index(plan: ScanPlan, by_level: dict[str, LevelExplanation]) -> 
     if planned is None or judged is None or planned.skipped <= judged.report.skipped:
         return []
     more = planned.skipped - judged.report.skipped
+    if more == 1:
+        return ["the index skipped 1 more manifest by the bounds of its files, without opening it"]
     return [f"the index skipped {more:,} more manifests by the bounds of their files, without opening them"]
 
 
@@ -246,7 +242,7 @@ def _report(
 ) -> PartReport:
     names = {c.name for leaf in leaves(part) if isinstance(c := column_of(leaf.term), Column)}
     return PartReport(
-        predicate=str(part),
+        predicate=shown(part),
         columns=tuple(sorted(names)),
         skipped=int(none.sum()),
         skipped_alone=int(alone.sum()),

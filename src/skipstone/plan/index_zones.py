@@ -21,10 +21,12 @@ from skipstone.plan.question import Question
 from skipstone.plan.remapped import remapped_ids
 from skipstone.plan.rollup_zones import RollupZones, zones_of
 from skipstone.plan.snapshot_manifests import partition_type_of
-from skipstone.predicate.nodes import TRUE, field_ids
+from skipstone.predicate.nodes import Predicate, and_, field_ids
+from skipstone.predicate.one_term import parts_of
 from skipstone.zones.arrow import unpacked
 from skipstone.zones.judge import prove
 from skipstone.zones.levels import every_by_partition, none_by_partition
+from skipstone.zones.verdict import Proofs, both
 
 Mask = npt.NDArray[np.bool_]
 
@@ -45,8 +47,11 @@ class Blocks:
 
     def of(self, cut: str | None, num_blocks: int) -> Sequence[int]:
         """The numbers of the blocks that are left in a sidecar; all, where it is not known to be cut like this."""
-        is_known = cut is not None and cut == self.cut and not self.is_all
-        return self.numbers if is_known else range(num_blocks)
+        return self.numbers if self.is_of(cut) and not self.is_all else range(num_blocks)
+
+    def is_of(self, cut: str | None) -> bool:
+        """Whether the numbers mean blocks of a manifest that is cut like this."""
+        return cut is not None and cut == self.cut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +68,15 @@ class IndexLevels:
 class Judged:
     """`blocks` has, for each manifest, what is left of it; None where the roll-ups know nothing about it.
 
-    `asked` are the manifests that were not skipped before; `kept` has a bit for each zone.
+    `asked` are the manifests that were not skipped before; `kept` has a bit for each zone. `unproven` is the predicate
+    without the parts that are proven for every row of what is left of manifests that the roll-ups know.
     """
 
     zones: RollupZones
     asked: Mask
     kept: Mask
     blocks: Sequence[Blocks | None]
+    unproven: Predicate
 
     def has_sidecar(self, place: int) -> bool:
         """Whether to look for one: there is, or nobody knows."""
@@ -107,8 +114,11 @@ def judge_rollups(
 ) -> Judged:
     """What is left of each manifest, of those that are asked for."""
     zones = zones_of(rollups, manifests)
-    kept = ~_none(zones, question) & asked[zones.place]
-    return Judged(zones=zones, asked=asked, kept=kept, blocks=_left(zones, kept))
+    by_columns = _by_columns(zones, question)
+    kept = ~_proven(zones, question, by_columns, every=False) & asked[zones.place]
+    return Judged(
+        zones=zones, asked=asked, kept=kept, blocks=_left(zones, kept), unproven=_unproven(zones, kept, by_columns)
+    )
 
 
 def count_by_rollups(rollups: Sequence[Rollup], manifests: Sequence[ManifestFile], question: Question) -> int | None:
@@ -118,10 +128,11 @@ def count_by_rollups(rollups: Sequence[Rollup], manifests: Sequence[ManifestFile
         return None
     if not len(zones):
         return 0
-    kept, counts = ~_none(zones, question), zones.row_counts
+    by_columns = _by_columns(zones, question)
+    kept, counts = ~_proven(zones, question, by_columns, every=False), zones.row_counts
     known = ~counts.is_null().to_numpy()
     rows = np.where(kept, counts.fill_null(0).to_numpy(), 0)
-    decided = ~kept | (_every(zones, question) & known)
+    decided = ~kept | (_proven(zones, question, by_columns, every=True) & known)
     total, open_ = 0, np.ones(len(manifests), bool)
     for level in ZoneKind:
         of_level = (zones.kind == level) & open_[zones.place]
@@ -132,24 +143,24 @@ def count_by_rollups(rollups: Sequence[Rollup], manifests: Sequence[ManifestFile
     return None if open_.any() else total
 
 
-def _none(zones: RollupZones, question: Question) -> Mask:
-    """Which zones hold no match."""
-    return _proven(zones, question, every=False)
-
-
-def _every(zones: RollupZones, question: Question) -> Mask:
-    """Which zones hold nothing else."""
-    return _proven(zones, question, every=True)
-
-
-def _proven(zones: RollupZones, question: Question, *, every: bool) -> Mask:
-    predicate, order, metadata = question.predicate, question.float_order, question.metadata
-    if predicate == TRUE or not len(zones):
-        return np.full(len(zones), every)
-    columns = zones.columns(field_ids(predicate), question.schema)
-    for field_id in remapped_ids(metadata):
+def _by_columns(zones: RollupZones, question: Question) -> list[tuple[Predicate, Proofs]]:
+    """What facts of columns prove about each part of the predicate."""
+    if not len(zones):
+        return []
+    columns = zones.columns(field_ids(question.predicate), question.schema)
+    for field_id in remapped_ids(question.metadata):
         columns = columns.forget(field_id)
-    proofs = prove(predicate, columns, order)
+    return [(part, prove(part, columns, question.float_order)) for part in parts_of(question.predicate)]
+
+
+def _proven(
+    zones: RollupZones, question: Question, by_columns: Sequence[tuple[Predicate, Proofs]], *, every: bool
+) -> Mask:
+    """Which zones hold no match, or nothing else."""
+    predicate, order, metadata = question.predicate, question.float_order, question.metadata
+    if not by_columns:
+        return np.full(len(zones), every)
+    proofs = both([proofs for _, proofs in by_columns])
     found = unpacked(proofs.every if every else proofs.none).copy()
     for spec in metadata.partition_specs:
         rows = zones.of_spec(spec.spec_id)
@@ -159,6 +170,15 @@ def _proven(zones: RollupZones, question: Question, *, every: bool) -> Mask:
         by_partition = every_by_partition if every else none_by_partition
         found[rows] |= unpacked(by_partition(predicate, spec, question.schema, tuples, order))
     return found
+
+
+def _unproven(zones: RollupZones, kept: Mask, by_columns: Sequence[tuple[Predicate, Proofs]]) -> Predicate:
+    """The parts of the predicate that some row of the smallest zones that are kept may not match."""
+    is_block = zones.kind == ZoneKind.BLOCK
+    is_cut = np.zeros(len(zones.sidecars), bool)
+    is_cut[zones.place[is_block]] = True
+    smallest = kept & (is_block | ((zones.kind == ZoneKind.MANIFEST) & ~is_cut[zones.place]))
+    return and_(*(part for part, proofs in by_columns if not unpacked(proofs.every)[smallest].all()))
 
 
 def _left(zones: RollupZones, kept: Mask) -> list[Blocks | None]:

@@ -57,7 +57,7 @@ def read_entries(
     judged = judge_rollups(rollups, manifests, asked, question)
     left = judged.left
     turns = [(i, manifests[i], judged.blocks[i]) for i in left if judged.has_sidecar(i)]
-    tables, done = read_sidecars(turns, question, directory, notes)
+    tables, done = read_sidecars(turns, question, directory, notes, unproven=judged.unproven)
     whole = [i for i in left if i not in done]
     if whole:
         tables.append(_read_whole(manifests, whole, question, use_index=True))

@@ -41,8 +41,9 @@ from skipstone.plan.question import Question
 from skipstone.plan.remapped import without_remapped
 from skipstone.plan.snapshot_manifests import manifests_of, prune_manifests, recent_manifests_of
 from skipstone.predicate.float_order import FloatOrder
-from skipstone.predicate.nodes import TRUE, Predicate, field_ids
+from skipstone.predicate.nodes import TRUE, Predicate
 from skipstone.predicate.project import residual
+from skipstone.predicate.shown import shown
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.partitions import from_partitions
 from skipstone.zones.levels import prove_partitions
@@ -139,11 +140,11 @@ class ScanPlan:
         """What was skipped at each level, as text."""
         size = pc.sum(self.files.column("file_size_in_bytes")).as_py() or 0
         facts = [("bytes to read", f"{size:,}"), ("delete files", f"{self.deletes.num_rows:,}")]
-        return as_text(str(self.predicate), self.levels, facts)
+        return as_text(shown(self.predicate), self.levels, facts)
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "filter": str(self.predicate),
+            "filter": shown(self.predicate),
             "snapshot-id": None if self.snapshot is None else self.snapshot.snapshot_id,
             "levels": [level.to_json() for level in self.levels],
             "files": self.files.num_rows,
@@ -195,7 +196,7 @@ def plan_scan(
             schema=schema,
             predicate=predicate,
             float_order=float_order,
-            metrics=(*field_ids(predicate), *equality_ids, *facts_of),
+            needed=(*equality_ids, *facts_of),
         )
         asked = np.array(verdicts, np.int8) != Verdict.NO_ROW_MATCHES
         found = read_entries(data, question, use_index=use_index, asked=asked)
@@ -240,7 +241,6 @@ def count_by_index(
         schema=schema,
         predicate=predicate,
         float_order=float_order,
-        metrics=(),
     )
     return count_rows(data, question)
 

@@ -27,7 +27,7 @@ from skipstone.plan.index_zones import Blocks
 from skipstone.plan.question import Question
 from skipstone.plan.recent import Recent
 from skipstone.plan.snapshot_manifests import partition_type_of, spec_of
-from skipstone.predicate.nodes import TRUE
+from skipstone.predicate.nodes import TRUE, Predicate
 from skipstone.storage.protocol import Storage
 from skipstone.zones.build.partitions import from_partitions
 from skipstone.zones.judge import prove
@@ -49,16 +49,24 @@ _derived: Final = Recent(4)
 
 
 def read_sidecars(
-    turns: Sequence[Turn], question: Question, directory: str, notes: list[str]
+    turns: Sequence[Turn], question: Question, directory: str, notes: list[str], *, unproven: Predicate
 ) -> tuple[list[Any], set[int]]:
-    """Entries that may match, and the places of the manifests that need not be read for them."""
+    """Entries that may match, and the places of the manifests that need not be read for them.
+
+    `unproven` is the part of the predicate that is not proven for all blocks that are left: metrics of entries cannot
+    say more about the rest.
+    """
     tables: list[Any] = []
     done: set[int] = set()
     for spec_id in dict.fromkeys(m.partition_spec_id for _, m, _ in turns):
         of_spec = [turn for turn in turns if turn[1].partition_spec_id == spec_id]
-        wish = _wish(of_spec[0][1], question.metadata, question.columns, question.metrics)
+        wish = _wish(of_spec[0][1], question.metadata, question.columns, question.metrics, question.needed)
         sources = _opened(of_spec, wish, question, directory, notes)
-        for table, places in _read(sources, wish, question, directory, notes):
+        left = {place: blocks for place, _, blocks in of_spec}
+        are_left = all(_are_left(source, left[source.place]) for source in sources)
+        by_metrics = unproven if are_left else question.predicate
+        wish = wish.judging(by_metrics)
+        for table, places in _read(sources, wish, question, by_metrics, directory, notes):
             done |= places
             if table is not None and table.num_rows:
                 tables.append(_placed(table, of_spec[0][1], question))
@@ -79,7 +87,7 @@ def all_entries(
     """
     directory = index_directory(metadata) if is_enabled(metadata) and manifest.deleted_files_count == 0 else None
     sidecar = None if directory is None else find_sidecar(storage, directory, manifest, [])
-    wish = _wish(manifest, metadata, columns, metrics)
+    wish = _wish(manifest, metadata, columns, metrics, metrics)
     if sidecar is None or not wish.is_covered_by(sidecar):
         return None
     source = Source(place=0, manifest=manifest, sidecar=sidecar, blocks=range(len(sidecar.header.block_files)))
@@ -89,11 +97,23 @@ def all_entries(
         return None
 
 
-def _wish(manifest: ManifestFile, metadata: TableMetadata, columns: Collection[str], metrics: Collection[int]) -> Wish:
+def _are_left(source: Source, blocks: Blocks | None) -> bool:
+    """Whether the blocks to read are those that zones left, and no others."""
+    return blocks is not None and (blocks.is_all or blocks.is_of(source.sidecar.header.cut))
+
+
+def _wish(
+    manifest: ManifestFile,
+    metadata: TableMetadata,
+    columns: Collection[str],
+    metrics: Collection[int],
+    needed: Collection[int],
+) -> Wish:
     schemas = schemas_of(metadata)
     return Wish(
         columns=columns,
         metrics={i: metric_type(i, schemas, manifest.manifest_path) for i in known_metrics(metadata, metrics)},
+        needed=needed,
         partition_type=partition_type_of(spec_of(manifest, metadata), metadata),
     )
 
@@ -123,7 +143,12 @@ def _threads(directory: str, num_sidecars: int) -> int:
 
 
 def _read(
-    sources: Sequence[Source], wish: Wish, question: Question, directory: str, notes: list[str]
+    sources: Sequence[Source],
+    wish: Wish,
+    question: Question,
+    by_metrics: Predicate,
+    directory: str,
+    notes: list[str],
 ) -> list[tuple[Any | None, set[int]]]:
     """For each group that can be read as one its entries, and which places they are all of."""
     threads = _threads(directory, len(sources))
@@ -133,7 +158,7 @@ def _read(
 
     def attempt(group: SidecarGroup) -> tuple[Any | None, set[int]]:
         try:
-            table = group.all_entries() if question.predicate == TRUE else _chosen(group, wish, question)
+            table = group.all_entries() if question.predicate == TRUE else _chosen(group, wish, question, by_metrics)
         except (SkipstoneError, OSError, pa.ArrowException) as error:
             notes.append(str(error))
             return None, set()
@@ -151,10 +176,10 @@ def _alone(work: Callable[[Source], Any], of: Sequence[Source]) -> list[Any]:
     return [work(source) for source in of]
 
 
-def _chosen(group: SidecarGroup, wish: Wish, question: Question) -> Any | None:
+def _chosen(group: SidecarGroup, wish: Wish, question: Question, by_metrics: Predicate) -> Any | None:
     if not group.read_facts():
         return None
-    by_partition, by_all = _verdicts(*_zones(group, wish, question), group.spec_id, question)
+    by_partition, by_all = _verdicts(*_zones(group, wish, question), group.spec_id, question, by_metrics)
     may_match = by_all != Verdict.NO_ROW_MATCHES
     return group.entries(may_match, verdict_columns(by_partition, by_all))
 
@@ -178,16 +203,16 @@ def _zones(group: SidecarGroup, wish: Wish, question: Question) -> tuple[ZoneMap
 
 
 def _verdicts(
-    metrics: ZoneMap, tuples: ZoneMap, lengths: Lengths, spec_id: int, question: Question
+    metrics: ZoneMap, tuples: ZoneMap, lengths: Lengths, spec_id: int, question: Question, by_metrics: Predicate
 ) -> tuple[Verdicts, Verdicts]:
     """What the partition of each entry proves, and what it proves together with the metrics."""
-    by_metrics = prove(question.predicate, metrics, question.float_order).verdicts()
+    proven = prove(by_metrics, metrics, question.float_order).verdicts()
     spec = question.metadata.spec(spec_id)
     if spec.is_unpartitioned:
-        return np.full(len(by_metrics), np.int8(Verdict.UNKNOWN)), by_metrics
+        return np.full(len(proven), np.int8(Verdict.UNKNOWN)), proven
     proofs = prove_partitions(question.predicate, spec, question.schema, tuples, question.float_order)
     by_partition = np.repeat(proofs.verdicts(), lengths)
-    return by_partition, joined(by_partition, by_metrics)
+    return by_partition, joined(by_partition, proven)
 
 
 def _placed(table: Any, manifest: ManifestFile, question: Question) -> Any:

@@ -35,6 +35,17 @@ def joined_by_term(predicate: And | Or) -> list[Predicate]:
     return [*(same[0] if len(same) == 1 else join(tuple(same)) for same in by_term.values()), *others]
 
 
+def parts_of(predicate: Predicate) -> list[Predicate]:
+    """The parts that must all match, with those about one term together."""
+    match predicate:
+        case AlwaysTrue():
+            return []
+        case And():
+            return joined_by_term(predicate)
+        case _:
+            return [predicate]
+
+
 def matches_value(predicate: Predicate, value: Value, float_order: FloatOrder) -> bool:
     """Whether rows match a predicate about one term, in which that term has a given value."""
     match predicate:

@@ -6,11 +6,11 @@ anything, so of two writers one fails, and a killed writer leaves at most a hidd
 Files are forced to disk several at a time: a file system then needs one flush for many, where one after the other they
 would cost a flush each. Until `settle` nothing refers to them.
 
-What writes a file handles paths as plain text: a commit of small files is many such calls, and a `Path` costs more than
-most of them.
+What reads or writes a file handles paths as plain text: a commit of small files is many such calls, a plan a dozen of
+them, and a `Path` costs more than most.
 """
 
-# ruff: noqa: PTH102, PTH103, PTH105, PTH108, PTH110, PTH116, PTH120
+# ruff: noqa: PTH102, PTH103, PTH105, PTH108, PTH110, PTH116, PTH120, PTH123
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -44,13 +45,14 @@ class LocalStorage:
 
     def read(self, path: str) -> bytes:
         try:
-            return Path(local_path(path)).read_bytes()
+            with open(local_path(path), "rb") as file:
+                return file.read()
         except _ABSENT:
             raise missing(path) from None
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         try:
-            with Path(local_path(path)).open("rb") as file:
+            with open(local_path(path), "rb") as file:
                 check_range(path, offset, length, size=os.fstat(file.fileno()).st_size)
                 file.seek(offset)
                 return file.read(length)
@@ -68,13 +70,13 @@ class LocalStorage:
             raise
 
     def size(self, path: str) -> int:
-        file = Path(local_path(path))
-        if not file.is_file():
-            raise missing(path)
         try:
-            return file.stat().st_size
-        except FileNotFoundError:
+            found = os.stat(local_path(path))
+        except (*_ABSENT, ValueError):  # no file has a name with a zero byte in it
             raise missing(path) from None
+        if not S_ISREG(found.st_mode):
+            raise missing(path)
+        return found.st_size
 
     def exists(self, path: str) -> bool:
         return Path(local_path(path)).is_file()

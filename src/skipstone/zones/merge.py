@@ -25,7 +25,7 @@ from skipstone.metadata.types import (
     VariantType,
 )
 from skipstone.metadata.values import bound_type, truncate_upper
-from skipstone.zones.arrow import Array, Bits, Counts, pa, pc
+from skipstone.zones.arrow import Array, Bits, Counts, has_any, pa, pc
 from skipstone.zones.bounds import without_odd
 from skipstone.zones.merge_boxes import merge_boxes
 from skipstone.zones.verdict import bits
@@ -34,6 +34,7 @@ from skipstone.zones.zone_map import ColumnFacts, ZoneMap
 # Counts whose sum could exceed this are nonsense, and would overflow.
 _SUM_MAX: Final = 1 << 62
 _UNKNOWN: Final = pa.scalar(None, pa.int64())
+_ZERO: Final = pa.scalar(0, pa.int64())
 
 
 def merge_zones(zones: ZoneMap, group: Array, num_groups: int) -> ZoneMap:
@@ -53,7 +54,7 @@ def merge_zones(zones: ZoneMap, group: Array, num_groups: int) -> ZoneMap:
     groups = Groups(group, num_groups)
     rows = _count(zones.row_count, zones.num_zones)
     empty = pc.fill_null(pc.equal(rows, 0), False)
-    columns = {i: _merge_facts(f, groups, empty) for i, f in zones.columns.items()}
+    columns = {i: _merge_facts(f, groups, rows, empty) for i, f in zones.columns.items()}
     return ZoneMap(num_zones=num_groups, row_count=groups.sum(rows), columns=columns)
 
 
@@ -126,10 +127,14 @@ class Groups:
         return pc.if_else(self.any(counts.is_null()), _UNKNOWN, total)
 
 
-def _merge_facts(facts: ColumnFacts, groups: Groups, empty: Bits) -> ColumnFacts:
+def _merge_facts(facts: ColumnFacts, groups: Groups, rows: Counts, empty: Bits) -> ColumnFacts:
     length = len(empty)
     nulls, nans, values = (_count(c, length) for c in (facts.null_count, facts.nan_count, facts.value_count))
-    if not isinstance(facts.type, FloatType | DoubleType):
+    is_float = isinstance(facts.type, FloatType | DoubleType)
+    odd = _odd_counts(nulls, nans if is_float else _zeros(length), values, rows)
+    if has_any(odd):
+        nulls, nans, values = (pc.if_else(odd, _UNKNOWN, counts) for counts in (nulls, nans, values))
+    if not is_float:
         nans = pc.if_else(nans.is_null(), 0, nans) if facts.nan_count is not None else _zeros(length)
     needed = pc.invert(pc.or_(empty, _no_ordinary(nulls, nans, values)))
     lower, upper = _bounds(facts, groups, needed)
@@ -144,6 +149,13 @@ def _merge_facts(facts: ColumnFacts, groups: Groups, empty: Bits) -> ColumnFacts
         upper_exact=_exact(facts.upper_exact, upper, groups, needed),
         files_covered=_covered(facts, groups, length),
     )
+
+
+def _odd_counts(nulls: Counts, nans: Counts, values: Counts, rows: Counts) -> Bits:
+    """Members whose counts cannot all be right: in a sum they could make up for those of others."""
+    told = pc.add(pc.coalesce(nulls, _ZERO), pc.coalesce(nans, _ZERO))
+    too_many = pc.fill_null(pc.greater(told, pc.coalesce(values, rows)), False)
+    return pc.or_(too_many, pc.fill_null(pc.greater(values, rows), False))
 
 
 def _no_ordinary(nulls: Counts, nans: Counts, values: Counts) -> Bits:

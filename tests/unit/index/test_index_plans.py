@@ -11,6 +11,7 @@ from tests.support.indexed import assert_same_plan, index_files_of, make_table, 
 from skipstone.index import growth
 from skipstone.index.loading import forget_opened
 from skipstone.index.opened import opened
+from skipstone.index.sidecar_read import Sidecar
 
 
 @pytest.fixture
@@ -53,6 +54,27 @@ def test_plans_are_those_without_the_index(
     if format_version > 1:
         table.delete("id = 7 OR id = 41")
     assert_same_plan(table, predicate)
+
+
+def test_what_zones_prove_of_all_that_is_left_is_not_asked_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make_table(tmp_path)
+    for first in range(0, 36, 6):
+        table.append(rows(first, states="a"))
+        table.append(rows(first, states="b"))
+    asked: set[str] = set()
+    fetch = Sidecar.fetch
+
+    def seen(sidecar: Sidecar, storage: Any, names: Any, blocks: Any) -> Any:
+        asked.update(names)
+        return fetch(sidecar, storage, names, blocks)
+
+    monkeypatch.setattr(Sidecar, "fetch", seen)
+    plan = assert_same_plan(table, "state = 'a' AND id >= 0 AND x > 12")
+    assert 0 < len(plan) < 6
+    ids = {name.partition(".")[0] for name in asked if name.endswith((".lower", ".upper", ".null_count"))}
+    assert ids == {str(table.schema.field("x").id)}
 
 
 def test_one_large_manifest_is_read_by_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

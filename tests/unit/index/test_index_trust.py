@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow
 import pytest
+from tests.support.commits import files_of
 from tests.support.indexed import (
     SIDECARS_ALWAYS,
     assert_same_plan,
@@ -19,8 +20,10 @@ from tests.support.indexed import (
 
 import skipstone
 from skipstone.commit import indexing
+from skipstone.commit.append import Append
 from skipstone.index import rollup_bytes
 from skipstone.index.loading import forget_opened
+from skipstone.metadata.values import serialize_bound
 
 pa: Any = pyarrow
 
@@ -51,6 +54,33 @@ def test_blocks_of_a_sidecar_that_was_cut_anew_are_not_those_of_an_older_rollup(
     for value in range(10, 90, 10):
         assert len(assert_same_plan(ordered, f"v = {value}", ref="then")) == 1
         assert len(assert_same_plan(ordered, f"v = {value}")) == 1
+    # What the blocks of the older roll-up prove holds for these only, not for all files of the sidecar.
+    assert len(assert_same_plan(ordered, "v >= 50", ref="then")) == 4
+
+
+@pytest.mark.parametrize("sidecar_min_files", ["1", "1000"])
+def test_files_with_counts_that_cannot_be_right_do_not_hide_their_neighbours(lake: Any, sidecar_min_files: str) -> None:
+    properties = {"skipstone.index.sidecar-min-files": sidecar_min_files}
+    table = lake.create_table("db.odd", [("x", "double"), ("s", "struct<n: long>")], properties=properties)
+    x, n = table.schema.field("x"), table.schema.field("s.n")
+    nulls, nans = [{x.id: 2, n.id: 3}, {x.id: 0, n.id: 0}], [{x.id: 2}, {x.id: 0}]
+    files = [
+        {
+            "file_path": f"{table.location}/data/{i}.parquet",
+            "record_count": 2,
+            "file_size_in_bytes": 10,
+            "value_counts": [(x.id, 2), (n.id, 1 + i)],
+            "null_value_counts": list(nulls[i].items()),
+            "nan_value_counts": list(nans[i].items()),
+            "lower_bounds": [(x.id, serialize_bound(x.type, 1.0)), (n.id, serialize_bound(n.type, 7))],
+            "upper_bounds": [(x.id, serialize_bound(x.type, 2.0)), (n.id, serialize_bound(n.type, 8))],
+        }
+        for i in range(2)
+    ]
+    table.apply(Append(files=files_of(files, 0, {})))
+    for predicate in ("x = 1.0", "s.n = 7", "x > 0 AND s.n > 0"):
+        assert len(table.scan(predicate, use_index=False).plan()) == 2
+        assert len(table.scan(predicate).plan()) == 2
 
 
 def test_a_sidecar_of_more_or_fewer_blocks_is_read_whole(ordered: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,12 @@ def test_every_ordered_type(table: Any, number: int, type_: str, monkeypatch: py
         assert keys[0].as_py() in joined
 
 
+@pytest.mark.parametrize("number", range(len(TYPES)), ids=list(TYPES))
+def test_groups_of_no_rows_are_none_for_every_type(table: Any, number: int) -> None:
+    nothing = table.scan("c2 = 4").aggregate("min(c2)", "count(c2)", group_by=[f"c{number}"])
+    assert nothing.to_pylist() == []
+
+
 def test_fields_of_structs(lake: Any) -> None:
     made = lake.create_table("t.nested", [("id", "long"), ("s", "struct<a: long, b: string>")])
     made.append([{"id": 1, "s": {"a": 5, "b": "x"}}, {"id": 2, "s": None}])

@@ -11,7 +11,6 @@ import pytest
 
 from skipstone.errors import FormatViolation, InvalidInput
 from skipstone.metadata.manifests.manifest import FieldSummary, ManifestFile
-from skipstone.metadata.manifests.manifest_list import manifests_to_arrow
 from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec
 from skipstone.metadata.partitions.transforms import parse_transform
 from skipstone.metadata.schema import Schema
@@ -189,13 +188,11 @@ def test_a_manifest_without_live_files_is_skipped() -> None:
     spec = spec_of(id="identity")
     both = summary(LONG, 1, 9)
     zones = from_field_summaries(
-        manifests_to_arrow(
-            [
-                manifest(both, added_files_count=0, existing_files_count=0, deleted_files_count=4),
-                manifest(both, added_files_count=None, existing_files_count=0),
-                manifest(both, added_files_count=1, existing_files_count=0),
-            ]
-        ),
+        [
+            manifest(both, added_files_count=0, existing_files_count=0, deleted_files_count=4),
+            manifest(both, added_files_count=None, existing_files_count=0),
+            manifest(both, added_files_count=1, existing_files_count=0),
+        ],
         spec.partition_type(SCHEMA),
     )
     assert verdicts("id = 5", spec, zones) == [0, 1, 1]

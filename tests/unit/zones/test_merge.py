@@ -107,6 +107,17 @@ def test_absurd_counts_are_unknown_instead_of_wrapping_around() -> None:
     assert only(merged(LONG, [1, 1], [1, 1], null_count=[2**63 - 1, 2**63 - 1]).null_count) is None
 
 
+def test_counts_that_cannot_be_right_do_not_make_up_for_each_other() -> None:
+    # Three nulls of one value and none of two would be three of three: nothing but nulls.
+    facts = merged(LONG, [5, 0], [5, 0], rows=[1, 2], null_count=[3, 0], value_count=[1, 2])
+    assert (only(facts.null_count), only(facts.value_count)) == (None, None)
+    assert (only(facts.lower), only(facts.upper)) == (0, 5)
+    both = merged(DOUBLE, [5.0, 0.0], [5.0, 0.0], rows=[2, 2], null_count=[2, 0], nan_count=[2, 0])
+    assert (only(both.null_count), only(both.nan_count)) == (None, None)
+    more = merged(LONG, [5, 0], [5, 0], rows=[1, 2], null_count=[0, 3], value_count=[4, None])
+    assert (only(more.null_count), only(more.value_count)) == (None, None)
+
+
 def test_groups_without_members_are_empty_zones_and_zones_without_a_group_are_left_out() -> None:
     zones = ZoneMap(
         num_zones=3,

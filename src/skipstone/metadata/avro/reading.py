@@ -117,11 +117,15 @@ def _few_bytes(blocks: Iterable[tuple[bytes, int]]) -> Iterator[tuple[bytes, int
         yield data, count
 
 
+def is_compiled_loaded() -> bool:
+    return _MACHINE in sys.modules
+
+
 def _use_compiled(record_count: int) -> bool:
     """Small files never pay, large ones always do, and many small ones do together."""
     if record_count < _COMPILED_RECORDS_MIN:
         return False
-    if _MACHINE in sys.modules:
+    if is_compiled_loaded():
         return True
     _seen.records += record_count
     return _seen.records > _PYTHON_RECORDS_MAX

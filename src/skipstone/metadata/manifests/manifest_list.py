@@ -26,45 +26,24 @@ from skipstone.metadata.manifests.manifest import (
     ManifestContent,
     ManifestFile,
 )
+from skipstone.metadata.manifests.manifest_list_columns import (
+    COLUMNS,
+    COUNTS,
+    DEFAULTS,
+    NOT_NEGATIVE,
+    REQUIRED,
+    SUMMARY_IDS,
+    SUMMARY_TYPE,
+    column_of_field,
+    summary_of_field,
+)
+from skipstone.metadata.manifests.manifest_list_quick import quick_manifests
 from skipstone.metadata.manifests.manifest_schema import FORMAT_VERSIONS, check_format_version, manifest_file_schema
 from skipstone.metadata.tables.row_lineage import assign_first_row_ids
 
-_SUMMARY_TYPE: Final = pa.struct(
-    [
-        pa.field("contains_null", pa.bool_()),
-        pa.field("contains_nan", pa.bool_()),
-        pa.field("lower_bound", pa.binary()),
-        pa.field("upper_bound", pa.binary()),
-    ]
-)
-
-# Name, field id and type of each column of a manifest list as an Arrow table, one row a manifest.
-_COLUMNS: Final[dict[str, tuple[int, Any]]] = {
-    "manifest_path": (500, pa.string()),
-    "manifest_length": (501, pa.int64()),
-    "partition_spec_id": (502, pa.int32()),
-    "content": (517, pa.int32()),
-    "sequence_number": (515, pa.int64()),
-    "min_sequence_number": (516, pa.int64()),
-    "added_snapshot_id": (503, pa.int64()),
-    "added_files_count": (504, pa.int32()),
-    "existing_files_count": (505, pa.int32()),
-    "deleted_files_count": (506, pa.int32()),
-    "added_rows_count": (512, pa.int64()),
-    "existing_rows_count": (513, pa.int64()),
-    "deleted_rows_count": (514, pa.int64()),
-    "partitions": (507, pa.list_(_SUMMARY_TYPE)),
-    "key_metadata": (519, pa.binary()),
-    "first_row_id": (520, pa.int64()),
-}
-_SUMMARY_IDS: Final = {509: "contains_null", 518: "contains_nan", 510: "lower_bound", 511: "upper_bound"}
-_REQUIRED: Final = ("manifest_path", "manifest_length", "partition_spec_id", "added_snapshot_id")
-# What v1 lists do not have, and what it then is.
-_DEFAULTS: Final = {"content": 0, "sequence_number": 0, "min_sequence_number": 0}
 _ZERO: Final = pa.scalar(0)
-_COUNTS: Final = tuple(name for name in _COLUMNS if name.endswith("_count"))
 
-MANIFEST_LIST_SCHEMA: Final = pa.schema([pa.field(name, arrow) for name, (_, arrow) in _COLUMNS.items()])
+MANIFEST_LIST_SCHEMA: Final = pa.schema([pa.field(name, arrow) for name, (_, arrow) in COLUMNS.items()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +104,9 @@ def read_manifest_list(
     data: bytes | memoryview, *, source: str, format_version: int | None = None, caps: Caps | None = None
 ) -> list[ManifestFile]:
     """The manifests of a snapshot, in the order of the list."""
-    return manifests_from_arrow(manifest_list_to_arrow(data, source=source, format_version=format_version, caps=caps))
+    container = _container(data, source, format_version, caps)
+    quick = quick_manifests(container)
+    return manifests_from_arrow(_to_arrow(container)) if quick is None else quick
 
 
 def manifest_list_to_arrow(
@@ -135,32 +116,39 @@ def manifest_list_to_arrow(
 
     `format_version` is the table's; a list may be of that version or an earlier one.
     """
+    return _to_arrow(_container(data, source, format_version, caps))
+
+
+def _container(data: bytes | memoryview, source: str, format_version: int | None, caps: Caps | None) -> AvroContainer:
     container = parse_container(data, source=source, caps=caps or Caps(), kind="manifest list", row_word="manifest")
     _check_version(container, format_version)
+    return container
+
+
+def _to_arrow(container: AvroContainer) -> pa.Table:
     fields = _fields_by_name(container)
     decoded = decode(container, fields=[f["name"] for f in fields.values()])
     columns: dict[str, Any] = {}
-    for name, (_, arrow) in _COLUMNS.items():
+    for name, (_, arrow) in COLUMNS.items():
         if name in fields:
             column: Any = decoded.column(fields[name]["name"])
             if name == "partitions":
                 column = _renamed_summaries(column, fields[name], container)
             columns[name] = _typed(column, arrow, name, container)
         else:
-            if name in _REQUIRED:
-                container.fail(f"expected the field {name} (id {_COLUMNS[name][0]}), got none")
+            if name in REQUIRED:
+                container.fail(f"expected the field {name} (id {COLUMNS[name][0]}), got none")
             columns[name] = pa.nulls(decoded.num_rows, arrow)
-    for name, value in _DEFAULTS.items():
+    for name, value in DEFAULTS.items():
         columns[name] = columns[name].fill_null(value)
     _check_values(columns, container)
     return pa.table(columns, schema=MANIFEST_LIST_SCHEMA)
 
 
-def manifests_to_arrow(manifests: Sequence[ManifestFile], *, names: Sequence[str] = tuple(_COLUMNS)) -> pa.Table:
-    """Manifest files as an Arrow table with the columns of `MANIFEST_LIST_SCHEMA`, or some of them."""
+def manifests_to_arrow(manifests: Sequence[ManifestFile]) -> pa.Table:
+    """Manifest files as an Arrow table with the columns of `MANIFEST_LIST_SCHEMA`."""
     columns: dict[str, Any] = {}
-    for name in names:
-        arrow = _COLUMNS[name][1]
+    for name, (_, arrow) in COLUMNS.items():
         values = [getattr(m, name) for m in manifests]
         if name == "partitions":
             values = [None if v is None else [_summary_row(s) for s in v] for v in values]
@@ -174,7 +162,7 @@ def manifests_to_arrow(manifests: Sequence[ManifestFile], *, names: Sequence[str
 def manifests_from_arrow(table: pa.Table) -> list[ManifestFile]:
     """The inverse of `manifests_to_arrow`."""
     manifests = []
-    for row in table.select(list(_COLUMNS)).to_pylist():
+    for row in table.select(list(COLUMNS)).to_pylist():
         summaries = row.pop("partitions")
         content = ManifestContent(row.pop("content"))
         partitions = None if summaries is None else tuple(FieldSummary(**s) for s in summaries)
@@ -215,7 +203,7 @@ def _numbered(manifest: ManifestFile, format_version: int, snapshot_id: int, seq
         if manifest.content != ManifestContent.DATA:
             raise InvalidInput(f"{where}: expected a data manifest in a v1 table, got deletes. Upgrade the table.")
         return replace(manifest, sequence_number=0, min_sequence_number=0)
-    for name in _COUNTS:
+    for name in COUNTS:
         if getattr(manifest, name) is None:
             raise InvalidInput(f"{where}: expected {name}, which v{format_version} requires, got none. Count it first.")
     number, least = manifest.sequence_number, manifest.min_sequence_number
@@ -232,7 +220,7 @@ def _numbered(manifest: ManifestFile, format_version: int, snapshot_id: int, seq
 
 
 def _summary_row(summary: FieldSummary) -> dict[str, Any]:
-    return {name: getattr(summary, name) for name in _SUMMARY_IDS.values()}
+    return {name: getattr(summary, name) for name in SUMMARY_IDS.values()}
 
 
 def _check_version(container: AvroContainer, format_version: int | None) -> None:
@@ -253,17 +241,15 @@ def _fields_by_name(container: AvroContainer) -> dict[str, dict[str, Any]]:
     schema: Any = container.schema
     if not isinstance(schema, dict) or not isinstance(schema.get("fields"), list):
         container.fail("avro.schema: expected a record with fields")
-    names_by_id = {field_id: name for name, (field_id, _) in _COLUMNS.items()}
     found: dict[str, dict[str, Any]] = {}
     for f in schema["fields"]:
         if not isinstance(f, dict) or not isinstance(f.get("name"), str):
             container.fail(f"avro.schema: expected fields with names, got {f!r}")
-        field_id = f.get("field-id")
-        name = f["name"] if field_id is None else names_by_id.get(field_id if isinstance(field_id, int) else -1)
-        if name is None or name not in _COLUMNS:
+        name = column_of_field(f)
+        if name is None:
             continue
         if name in found:
-            container.fail(f"avro.schema: expected one field {name} (id {_COLUMNS[name][0]}), got two")
+            container.fail(f"avro.schema: expected one field {name} (id {COLUMNS[name][0]}), got two")
         found[name] = f
     return found
 
@@ -271,7 +257,7 @@ def _fields_by_name(container: AvroContainer) -> dict[str, dict[str, Any]]:
 def _renamed_summaries(column: Any, field: dict[str, Any], container: AvroContainer) -> Any:
     """Field summaries with the spec's names, matched by id."""
     if column.null_count == len(column):
-        return pa.nulls(len(column), _COLUMNS["partitions"][1])
+        return pa.nulls(len(column), COLUMNS["partitions"][1])
     union = field["type"]
     array = next((t for t in union if isinstance(t, dict)), None) if isinstance(union, list) else union
     record = array.get("items") if isinstance(array, dict) else None
@@ -279,12 +265,11 @@ def _renamed_summaries(column: Any, field: dict[str, Any], container: AvroContai
         container.fail("avro.schema: expected partitions to be an array of field_summary records")
     places: dict[str, int] = {}
     for place, f in enumerate(record["fields"]):
-        field_id = f.get("field-id")
-        name = f["name"] if field_id is None else _SUMMARY_IDS.get(field_id if isinstance(field_id, int) else -1)
+        name = summary_of_field(f)
         if name is not None:
             places[name] = place
     chunks = [_renamed_chunk(chunk, places, container) for chunk in column.chunks]
-    return pa.chunked_array(chunks, type=_COLUMNS["partitions"][1])
+    return pa.chunked_array(chunks, type=COLUMNS["partitions"][1])
 
 
 def _renamed_chunk(chunk: Any, places: dict[str, int], container: AvroContainer) -> Any:
@@ -294,14 +279,14 @@ def _renamed_chunk(chunk: Any, places: dict[str, int], container: AvroContainer)
     if values.null_count:
         container.fail("partitions: expected field summaries, got null among them")
     children = []
-    for f in _SUMMARY_TYPE:
+    for f in SUMMARY_TYPE:
         child = values.field(places[f.name]) if f.name in places else pa.nulls(len(values), f.type)
         children.append(_typed(child, f.type, f"partitions.{f.name}", container))
     if children[0].null_count:
         container.fail("partitions.contains_null: expected a value in every summary, got null")
-    structs = pa.StructArray.from_arrays(children, fields=list(_SUMMARY_TYPE))
+    structs = pa.StructArray.from_arrays(children, fields=list(SUMMARY_TYPE))
     validity = chunk.is_null() if chunk.null_count else None
-    return pa.ListArray.from_arrays(chunk.offsets, structs, type=_COLUMNS["partitions"][1], mask=validity)
+    return pa.ListArray.from_arrays(chunk.offsets, structs, type=COLUMNS["partitions"][1], mask=validity)
 
 
 def _typed(column: Any, arrow: Any, name: str, container: AvroContainer) -> Any:
@@ -319,12 +304,12 @@ def _typed(column: Any, arrow: Any, name: str, container: AvroContainer) -> Any:
 
 
 def _check_values(columns: dict[str, Any], container: AvroContainer) -> None:
-    for name in _REQUIRED:
+    for name in REQUIRED:
         if columns[name].null_count:
             _fail_at(columns[name].is_null(), name, "a value", columns, container)
     is_known: Any = pc.is_in(columns["content"], value_set=pa.array([0, 1], pa.int32()))
     _fail_at(pc.invert(is_known), "content", "0 (data) or 1 (deletes)", columns, container)
-    for name in ("manifest_length", "sequence_number", "min_sequence_number", "first_row_id", *_COUNTS):
+    for name in NOT_NEGATIVE:
         if _least(columns[name]) < 0:
             _fail_at(pc.less(columns[name], _ZERO).fill_null(False), name, "0 or more", columns, container)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -32,6 +33,7 @@ _TUPLES: Final = frozenset({"split_offsets", "equality_ids"})
 _FILE_COLUMNS: Final = tuple(f.name for f in fields(DataFile))
 
 
+@lru_cache(maxsize=64)
 def partition_arrow_type(partition_type: StructType) -> pa.StructType:
     """The Arrow type of the `partition` column."""
     return pa.struct(

@@ -258,12 +258,21 @@ def _parse_points(given: _Bytes) -> tuple[Array, Mask]:
 def _parse_strings(array: Array) -> tuple[Array, Mask]:
     nothing_bad = np.zeros(len(array), np.bool_)
     try:
-        return array.cast(pa.string()), nothing_bad
+        return _as_text(array), nothing_bad
     except pa.ArrowInvalid:
         bad = np.fromiter((v is not None and not _is_utf8(v) for v in array.to_pylist()), np.bool_, len(array))
     if not bad.any():
         raise Unsupported(f"Cannot hold {array.nbytes} bytes of string bounds in one Arrow array. Parse them in parts.")
     return pc.if_else(pa.array(bad), None, array).cast(pa.string()), bad
+
+
+def _as_text(array: Array) -> Array:
+    """A cast, made by hand where the bytes stay where they are: Arrow's first cast sets up all of them."""
+    if array.type != pa.binary():
+        return array.cast(pa.string())
+    text: Array = array.view(pa.string())
+    text.validate(full=True)
+    return text
 
 
 def _is_utf8(data: bytes) -> bool:

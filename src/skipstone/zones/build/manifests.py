@@ -90,7 +90,7 @@ _UNKNOWN: Final = pa.scalar(None, pa.int64())
 
 def known_count(counts: Counts) -> Counts:
     """Counts with those below zero made unknown."""
-    counts = counts.cast(pa.int64())
+    counts = counts if counts.type == pa.int64() else counts.cast(pa.int64())
     if not counts.null_count and numbers(counts).min(initial=0) >= 0:
         return counts
     return pc.if_else(pc.less(counts, 0), _UNKNOWN, counts)

@@ -58,7 +58,7 @@ def _facts(values: Array, type_: PrimitiveType) -> ColumnFacts:
         type=type_,
         lower=bounds,
         upper=bounds,
-        null_count=values.is_null().cast(pa.int64()),
+        null_count=values.is_null().cast(pa.int64()) if values.null_count else _counts(count, 0),
         nan_count=nans,
         value_count=_counts(count, 1),
         lower_exact=certain,

@@ -9,22 +9,17 @@ Spec: "Manifest Lists", `field_summary`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Literal
 
-import numpy as np
-
-from skipstone.metadata.manifests.manifest import ManifestFile
-from skipstone.metadata.manifests.manifest_list import manifests_to_arrow
+from skipstone.metadata.manifests.manifest import FieldSummary, ManifestFile
 from skipstone.metadata.types import DoubleType, FloatType, PrimitiveType, StructType, UnknownType, UuidType
 from skipstone.metadata.values import parse_bounds_array
-from skipstone.zones.arrow import Array, Bits, Counts, pa, pc
+from skipstone.zones.arrow import Array, pa
 from skipstone.zones.zone_map import ColumnFacts, ZoneMap
-
-_NEEDED: Final = ("added_files_count", "existing_files_count", "partitions")
 
 
 def from_field_summaries(
-    manifests: pa.Table | Sequence[ManifestFile],
+    manifests: Sequence[ManifestFile],
     partition_type: StructType,
     *,
     source: str = "manifest list",
@@ -32,66 +27,54 @@ def from_field_summaries(
 ) -> ZoneMap:
     """One zone a manifest. All manifests must be of the one partition spec that `partition_type` belongs to.
 
-    `manifests` is the Arrow table of `manifest_list.manifest_list_to_arrow`, or the values read from it. A manifest
-    without summaries, or with another number of them than the spec has fields, has no facts.
+    A manifest without summaries, or with another number of them than the spec has fields, has no facts.
     """
-    table = manifests if isinstance(manifests, pa.Table) else manifests_to_arrow(manifests, names=_NEEDED)
-    summaries = table.column("partitions").combine_chunks()
+    num_fields = len(partition_type.fields)
+    listed = [m.partitions if m.partitions is not None and len(m.partitions) == num_fields else None for m in manifests]
     columns: dict[int, ColumnFacts] = {}
     for place, field in enumerate(partition_type.fields):
         if isinstance(field.type, PrimitiveType) and not isinstance(field.type, UnknownType):
-            chosen = _at(summaries, place, len(partition_type.fields))
+            chosen = [None if summaries is None else summaries[place] for summaries in listed]
             where = f"partitions[{place}]"
             columns[field.id] = _facts(chosen, field.type, source=source, where=where, on_bad=on_bad_bound)
-    return ZoneMap(num_zones=table.num_rows, row_count=_row_count(table), columns=columns)
-
-
-def _row_count(table: pa.Table) -> Counts:
-    """Zero where no live file is left; otherwise how many tuples there are does not matter, and is not told."""
-    added, existing = (table.column(n).combine_chunks() for n in ("added_files_count", "existing_files_count"))
-    empty = pc.fill_null(pc.and_kleene(pc.equal(added, 0), pc.equal(existing, 0)), False)
-    return pc.if_else(empty, pa.scalar(0, pa.int64()), pa.scalar(None, pa.int64()))
-
-
-def _at(summaries: Array, place: int, num_fields: int) -> Array:
-    """The summary of one field for every manifest, null where there is none."""
-    lengths = pc.fill_null(pc.list_value_length(summaries), -1).to_numpy(zero_copy_only=False)
-    starts = np.asarray(summaries.offsets)[:-1].astype(np.int64)
-    usable = lengths == num_fields
-    return summaries.values.take(pa.array(np.where(usable, starts + place, 0), mask=~usable))
+    # Where a live file is left, how many tuples there are does not matter, and is not told.
+    row_count = pa.array([0 if m.has_no_live_files else None for m in manifests], pa.int64())
+    return ZoneMap(num_zones=len(manifests), row_count=row_count, columns=columns)
 
 
 def _facts(
-    summary: Array, type_: PrimitiveType, *, source: str, where: str, on_bad: Literal["raise", "unknown"]
+    summaries: Sequence[FieldSummary | None],
+    type_: PrimitiveType,
+    *,
+    source: str,
+    where: str,
+    on_bad: Literal["raise", "unknown"],
 ) -> ColumnFacts:
-    raw = {n: pc.struct_field(summary, n) for n in ("contains_null", "contains_nan", "lower_bound", "upper_bound")}
+    raw = {
+        "lower_bound": [None if s is None else s.lower_bound for s in summaries],
+        "upper_bound": [None if s is None else s.upper_bound for s in summaries],
+    }
     lower, upper = (
-        parse_bounds_array(type_, raw[n], source=source, place=f"{where}.{n}", on_bad=on_bad)
-        for n in ("lower_bound", "upper_bound")
+        parse_bounds_array(type_, pa.array(bounds, pa.binary()), source=source, place=f"{where}.{name}", on_bad=on_bad)
+        for name, bounds in raw.items()
     )
     if isinstance(type_, UuidType):
         lower, upper = _in_either_order(lower, upper)
-    has_bounds = pc.or_(raw["lower_bound"].is_valid(), raw["upper_bound"].is_valid())
     is_float = isinstance(type_, FloatType | DoubleType)
-    some_null = raw["contains_null"]
-    some_nan = raw["contains_nan"] if is_float else pa.repeat(pa.scalar(False), len(summary))
+    counts = [_counts(s, is_float=is_float) for s in summaries]
+    nulls, nans, values = (pa.array([c[i] for c in counts], pa.int64()) for i in range(3))
+    return ColumnFacts(type=type_, lower=lower, upper=upper, null_count=nulls, nan_count=nans, value_count=values)
+
+
+def _counts(summary: FieldSummary | None, *, is_float: bool) -> tuple[int | None, int | None, int | None]:
+    """How many nulls, NaNs and values: 0 where a kind is absent, 1 where it is all there is to count, else unknown."""
+    some_null = None if summary is None else summary.contains_null
+    some_nan = False if not is_float else None if summary is None else summary.contains_nan
+    has_bounds = summary is not None and (summary.lower_bound is not None or summary.upper_bound is not None)
     # Without bounds all values are null or NaN; and there is at least one of the kinds the summary admits to.
-    counted = pc.fill_null(pc.and_kleene(pc.invert(has_bounds), pc.or_kleene(some_null, some_nan)), False)
-    counted = pc.and_(counted, pc.and_(some_null.is_valid(), some_nan.is_valid()))
-    nulls, nans = some_null.cast(pa.int64()), some_nan.cast(pa.int64())
-    return ColumnFacts(
-        type=type_,
-        lower=lower,
-        upper=upper,
-        null_count=_zero_or(nulls, counted),
-        nan_count=_zero_or(nans, counted),
-        value_count=pc.if_else(counted, pc.add(nulls, nans), pa.scalar(None, pa.int64())),
-    )
-
-
-def _zero_or(present: Counts, counted: Bits) -> Counts:
-    """0 where the kind is absent; 1 where it is all there is to count; else unknown."""
-    return pc.if_else(pc.or_kleene(counted, pc.equal(present, 0)), present, pa.scalar(None, pa.int64()))
+    if some_null is not None and some_nan is not None and not has_bounds and (some_null or some_nan):
+        return int(some_null), int(some_nan), int(some_null) + int(some_nan)
+    return (0 if some_null is False else None), (0 if some_nan is False else None), None
 
 
 def _in_either_order(lower: Array, upper: Array) -> tuple[Array, Array]:
