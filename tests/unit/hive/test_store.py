@@ -16,6 +16,7 @@ from skipstone.hive.accurate import accurate_columns
 from skipstone.hive.objects import Column, HiveDatabase, HivePartition, HiveTable, Storage
 from skipstone.hive.statistics import ColumnStatistics, all_null, merge_statistics, updated
 from skipstone.hive.store import HiveStore, Layout
+from skipstone.hive.store.rows import row_of
 from skipstone.hive.types import Kind
 
 KINDS = [(database, layout) for database in ("sqlite", "postgres") for layout in Layout]
@@ -61,6 +62,16 @@ def test_extreme_values_lose_no_digit(store: HiveStore, column: str, low: object
     store.put_table_statistics("db", "t", [extreme], now=1)
     found = store.table_statistics("db", "t", [column])[0]
     assert (found.low, found.high) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("0.000000000000000001", "1E-18"), ("-0.0000012", "-0.0000012"), ("-0.00000012", "-1.2E-7"),
+     ("12345678901234567890", "12345678901234567890"), ("1E+3", "1E+3"), ("0", "0")],
+)  # fmt: skip
+def test_decimals_are_stored_as_hive_writes_them(value: str, text: str) -> None:
+    row = row_of(replace(statistics_of("de", TYPES["de"]), low=Decimal(value)), Layout.HIVE_4_0)
+    assert row["BIG_DECIMAL_LOW_VALUE"] == text
 
 
 def test_all_null_and_empty_columns_are_kept_apart(store: HiveStore) -> None:
