@@ -374,6 +374,17 @@ def test_a_column_without_facts_may_be_null_everywhere_or_nowhere(tmp_path: Path
         assert found.rows_low <= table.scan(text).count() <= found.rows_high, text
 
 
+@pytest.mark.parametrize(
+    "text", ["id >= 1 and id <= 5", "id = 1 or id > 7", "truncate(10, id) = 0 and truncate(10, id) < 9"]
+)
+def test_several_conditions_on_a_column_that_was_not_analysed_are_estimated(tmp_path: Path, text: str) -> None:
+    table = make_table(tmp_path, partition_by=[])
+    table.analyze(["state"])
+    found = table.estimate(text)
+    assert found.rows_low <= found.rows <= found.rows_high
+    assert found.rows_low <= table.scan(text).count() <= found.rows_high
+
+
 def test_both_zeros_are_one_value_to_an_estimate(tmp_path: Path) -> None:
     values = [0.0] * 500 + [-0.0] * 400 + [float("nan")] * 50 + [None] * 10 + [1.0] * 40
     catalog = skipstone.catalog(f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
