@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -20,6 +21,7 @@ from skipstone.analysis.collect import ColumnCollector, Wishes, is_ascii
 from skipstone.analysis.finish import finish_analysis
 from skipstone.analysis.freshness import rows_added, rows_removed
 from skipstone.analysis.sketches import load_sketches, store_sketches
+from skipstone.analysis.store import AnalysisStore
 from skipstone.commit import UpdateStatistics
 from skipstone.errors import FormatViolation, InvalidInput, NotFound
 from skipstone.metadata import types as t
@@ -283,6 +285,27 @@ def test_damaged_statistics_are_ignored_with_a_warning_that_names_the_file(tmp_p
         assert table.statistics().column("id").low.accuracy is Accuracy.BOUND
     with pytest.warns(StatisticsIgnored):
         assert table.analyze().files_read == 4
+    assert table.statistics().column("id").low.is_exact
+
+
+@pytest.mark.parametrize("which", [".analysis.json", ".summaries.parquet"])
+def test_one_bit_of_an_analysis_that_is_wrong_is_enough(tmp_path: Path, which: str) -> None:
+    table = make_table(tmp_path)
+    table.analyze()
+    files = [p for p in Path(stats_directory(table.metadata)).iterdir() if p.name.endswith(which)]
+    rng = np.random.default_rng(3)
+    for path in files:
+        good = path.read_bytes()
+        seal = good.rindex(b"skipstone-seal:")
+        for place in rng.integers(seal - 30, size=12):
+            damaged = bytearray(good)
+            damaged[place] ^= 1 << rng.integers(8)
+            path.write_bytes(bytes(damaged))
+            with pytest.warns(StatisticsIgnored, match=re.escape(path.name)):
+                store = AnalysisStore(table.metadata, table.storage)
+                record = store.find(table.current_snapshot)
+                assert record is None or store.merged(record) is None or not store.known(record)
+        path.write_bytes(good)
     assert table.statistics().column("id").low.is_exact
 
 
