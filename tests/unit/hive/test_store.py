@@ -326,6 +326,22 @@ def test_the_tables_have_the_columns_of_the_layout(tmp_path: Path) -> None:
             {"lowValue": "1969-12-31 23:59:59.999", "highValue": "2000-1-2 03:04:05"},
             {"low": -1, "high": 946782245},
         ),
+        (
+            "ts",
+            {"lowValue": "0001-01-01 1:2:3", "highValue": "9999-12-31 23:59:59.999999999"},
+            {"low": -62135593077, "high": 253402300799},
+        ),
+        (
+            "ts",
+            {"lowValue": "0000-01-01 00:00:00", "highValue": "10000-01-01 00:00:00"},
+            {"low": -62167219200, "high": 253402300800},
+        ),
+        (
+            "ts",
+            {"lowValue": "-0001-01-01 00:00:00", "highValue": "9999-12-31T23:59:59.999999+00:00"},
+            {"low": -62198755200, "high": 253402300799},
+        ),
+        ("dt", {"lowValue": "-0001-01-01", "highValue": "2020-01-05 10:11:12"}, {"low": -719893, "high": 18266}),
     ],
 )
 def test_values_are_set_by_their_hive_names(column: str, changes: dict[str, str], expected: dict[str, object]) -> None:
@@ -355,6 +371,8 @@ def test_values_are_set_by_their_hive_names(column: str, changes: dict[str, str]
         ("dt", {"lowValue": "2026-W01-1"}, "expected a value of its type"),
         ("dt", {"lowValue": "2026-02-30"}, "expected a value of its type"),
         ("ts", {"lowValue": "2026-W01-1 00:00:00"}, "expected a value of its type"),
+        ("ts", {"lowValue": "2026-01-01 25:00:00"}, "expected a value of its type"),
+        ("ts", {"lowValue": "2026-02-29 00:00:00"}, "expected a value of its type"),
         ("bi", {"numNulls": "9" * 5000}, "expected a value of its type"),
     ],
 )
