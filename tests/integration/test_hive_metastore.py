@@ -20,6 +20,7 @@ from skipstone.hive.accurate import accurate_columns
 from skipstone.hive.catalog import HiveCatalog, open_hive_catalog
 from skipstone.hive.client import HiveClient
 from skipstone.hive.errors import MetastoreError
+from skipstone.hive.java_doubles import java_double
 from skipstone.hive.mirror import partition_naming
 from skipstone.hive.objects import HiveDatabase
 from skipstone.hive.publish import import_statistics, publish_statistics, publish_table
@@ -290,6 +291,25 @@ def test_their_client_writes_and_deletes_through_our_service(
     assert store.partition_statistics("default", "written", ["p=v 0%2Fx"])["p=v 0%2Fx"][0].num_nulls == 2
     java.client.dropTable("default", "written")
     assert "written" not in store.table_names("default")
+
+
+def test_doubles_are_written_as_java_writes_them(iceberg_java: SparkSession) -> None:
+    jvm, rng = iceberg_java._jvm, np.random.default_rng(11)
+    assert jvm is not None
+    if jvm.java.lang.Runtime.version().feature() > 18:
+        pytest.skip("This Java writes the fewest digits, which no Java that Hive runs on did.")
+    bits = rng.integers(0, 1 << 64, 20_000, np.uint64).view(np.float64)
+    whole = rng.integers(-(1 << 62), 1 << 62, 5_000).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # some are NaNs of the kind that signals
+        floats = rng.integers(0, 1 << 32, 5_000, np.uint64).astype(np.uint32).view(np.float32).astype(np.float64)
+    powers = np.concatenate([np.ldexp(1.0, np.arange(-1074, 1024)), [10.0**n for n in range(-323, 309)]])
+    beside = np.nextafter(powers, np.inf)
+    shares = (np.arange(1, 2_000)[:, None] / np.array([3, 7, 10, 1000])).ravel()
+    values = np.concatenate([bits, whole, floats, powers, beside, shares, np.arange(1, 3_000) * 5e-324, [0.0, -0.0]])
+    column = iceberg_java.sparkContext._gateway.new_array(jvm.double, len(values))
+    jvm.java.nio.ByteBuffer.wrap(bytearray(values.astype(">f8").tobytes())).asDoubleBuffer().get(column)
+    theirs = jvm.java.util.Arrays.toString(column)[1:-1].split(", ")
+    assert [java_double(value) for value in values.tolist()] == theirs
 
 
 def test_hashes_are_those_of_hives_own_class(iceberg_java: SparkSession) -> None:

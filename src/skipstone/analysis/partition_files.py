@@ -9,6 +9,7 @@ Spec: "Partition Statistics File".
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -99,6 +100,7 @@ def serialize_partition_statistics(statistics: PartitionStatistics, metadata: Ta
     table = pa.Table.from_arrays([_column(f, ordered, known) for f in struct.fields], schema=to_arrow_schema(struct))
     sink = pa.BufferOutputStream()
     settings = data_settings(metadata.properties, metadata.current_schema, file_format=file_format)
+    settings = replace(settings, has_page_checksums=True)
     writer = _WRITERS[file_format](sink, struct, settings=settings, metrics=MetricsPlan(tracked=(), sized=()))
     writer.write(table)
     writer.finish()
@@ -161,7 +163,7 @@ def load_partition_statistics(
 ) -> PartitionStatistics:
     """The statistics in a file, with partition tuples of the table's unified partition type."""
     path, partition_type = file.statistics_path, unified_type(metadata)
-    opened = open_file(storage, path, path.rpartition(".")[2])
+    opened = open_file(storage, path, path.rpartition(".")[2], checks_pages=True)
     try:
         wanted = wanted_struct(opened.struct, partition_type, source=path)
         projection = resolve(wanted, opened.struct, source=path)
@@ -173,6 +175,10 @@ def load_partition_statistics(
     finally:
         opened.close()
     table = pa.Table.from_batches(batches, schema=to_arrow_schema(wanted)).combine_chunks()
+    try:
+        table.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise FormatViolation(f"Invalid partition statistics file {path}: {error}.") from error
     return _parsed(table, wanted, file, partition_type)
 
 

@@ -1,7 +1,8 @@
 """Analyses that were made: which snapshot, when, which columns, and the files with what was found.
 
 Laws: a file of summaries never changes; the record of a snapshot is replaced in one step. A later summary of the same
-file and column stands in for an earlier one. Losing all of it loses statistics, never rows.
+file and column stands in for an earlier one. Losing all of it loses statistics, never rows; and what a checksum does
+not vouch for is lost.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import pyarrow.parquet
 
 from skipstone.analysis.known import Known, KnownColumn, joined
 from skipstone.errors import SkipstoneError
+from skipstone.index.seals import OPEN_SEAL, check_seal, is_sealed, seal
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.stats.labels import ignore_file
 from skipstone.stats.places import record_path, stats_directory
-from skipstone.stats.records import AnalysisRecord, parse_record
+from skipstone.stats.records import ADVICE, AnalysisRecord, parse_record, serialize_record
 from skipstone.stats.summary import ColumnSummary, FileSummary
 from skipstone.stats.summary_table import check_summary_schema, summaries_from_arrow, summaries_to_arrow
 from skipstone.storage.paths import join
@@ -35,6 +37,7 @@ pq: Any = pyarrow.parquet
 _FILES_MAX: Final = 8
 # Nearly all bytes are hashes, which no codec makes smaller.
 _CODEC: Final = "none"
+_SEAL_KEY: Final = b"skipstone.seal"
 
 
 class AnalysisStore:
@@ -53,7 +56,7 @@ class AnalysisStore:
             if path.rpartition("/")[2] not in names:
                 continue
             try:
-                return parse_record(self._storage.read(path))
+                return parse_record(self._storage.read(path), source=path)
             except (msgspec.MsgspecError, UnicodeDecodeError, SkipstoneError, OSError) as error:
                 ignore_file(path, error)
         return None
@@ -91,11 +94,13 @@ class AnalysisStore:
         """A table of summaries; None, with a warning, where it is of no use."""
         path = join(self.directory, name)
         try:
-            with self._storage.open(path) as source:
-                file = pq.ParquetFile(source)
-                check_summary_schema(file.schema_arrow, source=path)
-                return file.read(use_threads=False)
-        except (SkipstoneError, pa.ArrowException, OSError) as error:
+            data = self._storage.read(path)
+            if is_sealed(data):
+                check_seal(data, path, advice=ADVICE)
+            file = pq.ParquetFile(pa.BufferReader(data))
+            check_summary_schema(file.schema_arrow, source=path)
+            return file.read(use_threads=False)
+        except (SkipstoneError, pa.ArrowException, UnicodeDecodeError, OSError) as error:
             ignore_file(path, error)
             return None
 
@@ -120,7 +125,7 @@ class AnalysisStore:
         made: AnalysisRecord = msgspec.structs.replace(
             record, table=self._store(summaries_to_arrow([whole])), summaries=tuple(names)
         )
-        self._storage.write_over(record_path(self.directory, record.snapshot_id), msgspec.json.encode(made))
+        self._storage.write_over(record_path(self.directory, record.snapshot_id), serialize_record(made))
         return made
 
     def _with_joined_end(self, names: Sequence[str], live: Sequence[str]) -> list[str]:
@@ -134,7 +139,17 @@ class AnalysisStore:
 
     def _store(self, table: Any) -> str:
         name = f"{uuid.uuid4()}.summaries.parquet"
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression=_CODEC, use_dictionary=False, write_statistics=False)
-        self._storage.write_new(join(self.directory, name), sink.getvalue().to_pybytes())
+        self._storage.write_new(join(self.directory, name), _sealed(table))
         return name
+
+
+def _sealed(table: Any) -> bytes:
+    """The bytes of a file of summaries, its checksum among them."""
+    sink = pa.BufferOutputStream()
+    options: Any = {"compression": _CODEC, "use_dictionary": False, "write_statistics": False}
+    with pq.ParquetWriter(sink, table.schema, **options) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({_SEAL_KEY: OPEN_SEAL.encode()})
+    data = bytearray(sink.getvalue())
+    seal(data)
+    return bytes(data)

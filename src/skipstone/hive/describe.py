@@ -9,12 +9,12 @@ from decimal import Decimal
 from typing import Final
 
 from skipstone.hive.accurate import KEY as ACCURATE
+from skipstone.hive.java_doubles import java_double
 from skipstone.hive.java_text import (
     escaped,
     escaped_to_ascii,
     java_date,
     java_decimal,
-    java_double,
     java_moment,
     java_struct,
     padded,
@@ -29,7 +29,9 @@ _BLANK: Final = ("", " ", " ")
 _HEADER: Final = ("# col_name", "data_type", "comment")
 _DETAILS: Final = ("Detailed Table Information", "Detailed Partition Information")
 _OWNER_IS_USER: Final = 1
-_LINE_END: Final = re.compile(r"\r\n|\n|\r")
+_LINE_END: Final = re.compile(r"[\n\r]")
+_WRITTEN_END: Final = re.compile(r"\\[nr]")
+_AS_WRITTEN: Final = ("Partition Parameters:", "Storage Desc Params:")
 
 Row = tuple[str, ...]
 
@@ -90,8 +92,13 @@ def describe_extended(table: HiveTable, partition: HivePartition | None = None) 
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Rows as the command line prints them."""
-    return "".join("\t".join(_cells(row)) + "\n" for row in rows)
+    """Rows as the command line prints them. Where a value says `\\n` the line ends, but in some parameters."""
+    lines, is_as_written = [], False
+    for row in rows:
+        is_as_written = is_as_written or row[0] in _AS_WRITTEN
+        shown = row if is_as_written or row[0] in _DETAILS else (*row[:-1], _WRITTEN_END.sub("\n", row[-1]))
+        lines.append("\t".join(_cells(shown)) + "\n")
+    return "".join(lines)
 
 
 def _values(statistics: ColumnStatistics | None) -> dict[str, str]:
@@ -193,13 +200,21 @@ def _created(seconds: int) -> str:
 
 def _cells(row: Row) -> list[str]:
     """The cells of a row as they are printed; further lines of the last one are indented below its first."""
-    cells = [_padded(row, at) for at in range(len(row))]
-    first, *further = _LINE_END.split(row[-1])
+    first, *further = _lines(row[-1])
+    cells = [_padded((*row[:-1], first), at) for at in range(len(row))]
     if not further:
         return cells
     widths = [max(20, len(cell)) if cell else 0 for cell in row[:-1]]
     indent = "\n" + "".join(" " * width + "\t" for width in widths)
     return [*cells[:-1], indent.join(padded(line) for line in (first, *further))]
+
+
+def _lines(text: str) -> list[str]:
+    """A text cut at every line feed and every carriage return, as Java cuts it: without empty ends."""
+    first, *further = _LINE_END.split(text)
+    while further and not further[-1]:
+        further.pop()
+    return [first, *further]
 
 
 def _padded(row: Row, at: int) -> str:

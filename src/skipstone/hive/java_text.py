@@ -1,4 +1,4 @@
-"""Values as Hive's own Java code writes them: doubles, dates and moments, structs, escaped text.
+"""Values as Hive's own Java code writes them: dates and moments, decimals, structs, escaped text.
 
 Law: what is written here for a value is, character for character, what Java's `toString` says of the same value, so
 that scripts which read Hive's output read ours.
@@ -6,12 +6,12 @@ that scripts which read Hive's output read ours.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any, Final
 
+from skipstone.hive.java_doubles import java_double
 from skipstone.hive.thrift import Struct
 from skipstone.hive.thrift.idl import ListOf, MapOf, Named, Scalar, TypeRef
 
@@ -23,45 +23,45 @@ _NAMES: Final[Mapping[tuple[str, str], Mapping[int, str]]] = {
 _CYCLE_YEARS: Final = 400
 _CYCLE_DAYS: Final = 146_097
 _DAY_SECONDS: Final = 86_400
+_JAVA_DAYS: Final = range(-365_243_219_162, 365_241_780_472)
+_YEAR_MAX: Final = 9_999
+_MOMENT_LENGTH: Final = len("1970-01-01 00:00:00")
 _DECIMAL_DIGITS: Final = 38
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\n": "\\n", "\t": "\\t", "\f": "\\f", "\r": "\\r"}
 _ESCAPE_TABLE: Final = str.maketrans(_ESCAPES)
 
 
-def java_double(value: float) -> str:
-    """A float: an exponent below 0.001 and from ten million on, always a fraction, the fewest digits that tell it."""
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
-    if value == 0:
-        return "-0.0" if math.copysign(1, value) < 0 else "0.0"
-    exact = Decimal(repr(value)).normalize()
-    if len(exact.as_tuple().digits) == 1 and float(f"{value:.1e}") == value:
-        # Where one digit would do, Java takes the nearest number of two: the least double is 4.9E-324.
-        exact = Decimal(f"{value:.1e}").normalize()
-    power = exact.adjusted()
-    if -3 <= power < 7:
-        text = format(exact, "f")
-        return text if "." in text else f"{text}.0"
-    digits = "".join(map(str, exact.as_tuple().digits))
-    return f"{'-' if value < 0 else ''}{digits[0]}.{digits[1:] or '0'}E{power}"
-
-
 def java_date(days: int) -> str:
     """A day by its number since 1970, of any year; like Hive's own, the number is of 32 bits."""
-    days = (days + (1 << 31)) % (1 << 32) - (1 << 31)
-    # Dates repeat every 400 years, which brings any of them into the years that Python knows.
-    cycles, within = divmod(days, _CYCLE_DAYS)
-    day = date(1970, 1, 1) + timedelta(days=within)
-    year = day.year + cycles * _CYCLE_YEARS
-    return f"{'-' if year < 0 else ''}{abs(year):04d}-{day.month:02d}-{day.day:02d}"
+    year, month, day = _calendar((days + (1 << 31)) % (1 << 32) - (1 << 31))
+    return f"{_signed(year)}-{month:02d}-{day:02d}"
 
 
 def java_moment(seconds: int) -> str:
-    """A moment by its seconds since 1970; the number itself where no calendar has it."""
+    """A moment by its seconds since 1970; the number itself where Java's calendar ends.
+
+    Hive writes one with the year of its era, which is never below 1, and where the text with the year itself is longer
+    than 19 characters puts the end of that behind it once more.
+    """
     days, within = divmod(seconds, _DAY_SECONDS)
-    if not -(1 << 31) <= days < 1 << 31:
+    if days not in _JAVA_DAYS:
         return str(seconds)
-    return f"{java_date(days)} {within // 3600:02d}:{within // 60 % 60:02d}:{within % 60:02d}"
+    year, month, day = _calendar(days)
+    rest = f"-{month:02d}-{day:02d} {within // 3600:02d}:{within // 60 % 60:02d}:{within % 60:02d}"
+    of_era = year if year > 0 else 1 - year
+    return f"{_signed(of_era)}{rest}{f'{_signed(year)}{rest}'[_MOMENT_LENGTH:]}"
+
+
+def _calendar(days: int) -> tuple[int, int, int]:
+    # Dates repeat every 400 years, which brings any of them into the years that Python knows.
+    cycles, within = divmod(days, _CYCLE_DAYS)
+    day = date(1970, 1, 1) + timedelta(days=within)
+    return day.year + cycles * _CYCLE_YEARS, day.month, day.day
+
+
+def _signed(year: int) -> str:
+    """A year of four digits or more, and where they are more, or the year is below 0, with its sign."""
+    return f"{'-' if year < 0 else '+' if year > _YEAR_MAX else ''}{abs(year):04d}"
 
 
 def java_decimal(value: Decimal) -> str:

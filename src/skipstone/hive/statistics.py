@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Final, TypeAlias, TypeVar
 
@@ -32,7 +32,10 @@ _WHOLE: Final = re.compile(r"[-+]?[0-9]{1,40}")
 _NUMBER: Final = re.compile(
     r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?s?(nan|inf(inity)?)", re.IGNORECASE
 )
-_DAY: Final = re.compile(r"([0-9]{1,4})-([0-9]{1,2})-([0-9]{1,2})(?=[ T]|$)")
+_DAY: Final = re.compile(r"(-?[0-9]{1,10})-([0-9]{1,2})-([0-9]{1,2})(?=[ T]|$)")
+_TIME: Final = re.compile(r"(?:[ T]([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.[0-9]{1,9})?)?")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
 BOUNDED: Final = frozenset({Kind.LONG, Kind.DOUBLE, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
 COUNTED: Final = BOUNDED | {Kind.STRING}
 MEASURED: Final = frozenset({Kind.STRING, Kind.BINARY})
@@ -206,11 +209,9 @@ def parse_bound(kind: Kind, text: str) -> Bound:
         case Kind.DECIMAL:
             return Decimal(_matching(_NUMBER, text))
         case Kind.DATE if "-" in text.lstrip("-"):
-            return (date.fromisoformat(_with_whole_day(text)) - date(1970, 1, 1)).days
+            return _day(text)[0]  # Hive passes over a time behind it
         case Kind.TIMESTAMP if "-" in text.lstrip("-"):
-            moment = datetime.fromisoformat(_with_whole_day(text))
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return math.floor(moment.timestamp())
+            return _second(text)
         case _:
             return _whole(text)
 
@@ -226,13 +227,29 @@ def _matching(pattern: re.Pattern[str], text: str) -> str:
     return text
 
 
-def _with_whole_day(text: str) -> str:
-    """A date, and what follows it, whose month and day have two digits; Hive takes them with one as well."""
+def _day(text: str) -> tuple[int, str]:
+    """The number of a day since 1970, and what follows it. Its month and day may have one digit, its year many."""
     found = _DAY.match(text.strip())
     if found is None:
         raise ValueError(text)
     year, month, day = (int(part) for part in found.groups())
-    return f"{year:04d}-{month:02d}-{day:02d}{text.strip()[found.end() :]}"
+    # Dates repeat every 400 years, which brings any of them into the years that Python knows.
+    cycles, within = divmod(year, _CYCLE_YEARS)
+    number = date(within + _CYCLE_YEARS, month, day).toordinal() - _EPOCH.toordinal() + (cycles - 1) * _CYCLE_DAYS
+    return number, text.strip()[found.end() :]
+
+
+def _second(text: str) -> int:
+    """The number of a second since 1970, without its fraction."""
+    day, rest = _day(text)
+    found = _TIME.fullmatch(rest)
+    if found is not None:
+        hour, minute, second = (int(part or 0) for part in found.groups())
+        time(hour, minute, second)  # raises where there is no such time
+        return day * 86_400 + hour * 3_600 + minute * 60 + second
+    moment = datetime.fromisoformat(f"{date.fromordinal(day + _EPOCH.toordinal()).isoformat()}{rest}")
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(seconds=1)
 
 
 def all_null(column: str, type: str, num_nulls: int) -> ColumnStatistics:

@@ -1,6 +1,6 @@
 """Checksums inside the bytes they protect: a place of fixed width is left open, and filled when all else is written.
 
-Law: bytes that pass are the bytes that were written. An index file that does not pass is no index file.
+Law: bytes that pass are the bytes that were written. A file that does not pass is of no use.
 """
 
 from __future__ import annotations
@@ -21,14 +21,21 @@ def seal(data: bytearray, start: int = 0) -> None:
     data[at : at + len(_OPEN)] = f"{_checksum(data, start, at):08x}".encode()
 
 
-def check_seal(data: bytes | bytearray | memoryview, source: str, start: int = 0) -> None:
+def check_seal(
+    data: bytes | bytearray | memoryview, source: str, start: int = 0, *, advice: str = "Build the index again."
+) -> None:
     try:
         at = _place(data, start)
         is_whole = bytes(data[at : at + len(_OPEN)]) == f"{_checksum(data, start, at):08x}".encode()
     except ValueError:
         is_whole = False
     if not is_whole:
-        raise FormatViolation(f"Invalid index file {source}: its checksum does not hold. Build the index again.")
+        raise FormatViolation(f"Invalid file {source}: its checksum does not hold. {advice}")
+
+
+def is_sealed(data: bytes | bytearray) -> bool:
+    """Whether a checksum is there at all: earlier versions wrote some files without one."""
+    return _MARK in data
 
 
 def _place(data: bytes | bytearray | memoryview, start: int) -> int:

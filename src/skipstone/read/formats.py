@@ -28,15 +28,17 @@ def open_file(
     key_metadata: bytes | None = None,
     batch_rows_max: int = BATCH_ROWS_MAX,
     use_threads: bool = False,
+    checks_pages: bool = False,
 ) -> OpenedFile:
     """The file, opened; a damaged one is a FormatViolation that names it. `use_threads` decodes columns in parallel.
 
+    `checks_pages` holds the pages of a Parquet file against their checksums, where its writer gave them any.
     `key_metadata` opens an encrypted file: Parquet by its own means, any other as a stream that is encrypted whole.
     """
     kind = _FORMATS.get(file_format.lower())
     if kind is None:
         raise Unsupported(f"Cannot read {path}: expected format parquet, orc or avro, got {file_format!r}.")
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"checks_pages": True} if checks_pages and kind is ParquetDataFile else {}
     if key_metadata is not None and kind is ParquetDataFile:
         more["key"] = parse_key_metadata(key_metadata, source=path)
     elif key_metadata is not None:

@@ -47,6 +47,7 @@ class ParquetDataFile:
         key: KeyMetadata | None = None,
         batch_rows_max: int = BATCH_ROWS_MAX,
         use_threads: bool = False,
+        checks_pages: bool = False,
     ) -> None:
         self._path = path
         self._batch_rows_max = batch_rows_max
@@ -55,7 +56,12 @@ class ParquetDataFile:
         self._use_threads = use_threads
         self._input: Any = storage.open(path)
         try:
-            self._file = pq.ParquetFile(self._input, pre_buffer=True, decryption_properties=_decryption(key))
+            self._file = pq.ParquetFile(
+                self._input,
+                pre_buffer=True,
+                decryption_properties=_decryption(key),
+                page_checksum_verification=checks_pages,
+            )
             self._metadata = self._file.metadata
             self.struct = from_parquet_schema(self._file.schema, source=path)
             self.num_rows = int(self._metadata.num_rows)

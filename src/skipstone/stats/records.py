@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
+
+from skipstone.index.seals import OPEN_SEAL, check_seal, is_sealed, seal
+
+ADVICE: Final = "Analyse the table again."
 
 
 class AnalysisRecord(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
@@ -20,6 +26,8 @@ class AnalysisRecord(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     after_deletes: tuple[int, ...] = ()
     # Names the files, and what was deleted from each, that `table` is about.
     covers: str = ""
+    # The checksum of all else in the stored bytes; none in those of earlier versions.
+    seal: str = ""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -27,6 +35,14 @@ class AnalysisRecord(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
         return (self.table, *self.summaries)
 
 
-def parse_record(data: bytes) -> AnalysisRecord:
-    """The record that these bytes are; raises msgspec's error where they are none."""
+def serialize_record(record: AnalysisRecord) -> bytes:
+    data = bytearray(msgspec.json.encode(msgspec.structs.replace(record, seal=OPEN_SEAL)))
+    seal(data)
+    return bytes(data)
+
+
+def parse_record(data: bytes, *, source: str = "of an analysis") -> AnalysisRecord:
+    """The record that these bytes are; raises where they are not those that were written."""
+    if is_sealed(data):
+        check_seal(data, source, advice=ADVICE)
     return msgspec.json.decode(data, type=AnalysisRecord)

@@ -69,8 +69,9 @@ def selectivity(
 ) -> Share:
     """The share of rows that match a bound, normalised predicate."""
     term = only_term(predicate)
-    if isinstance(term, Column) and term.field_id in columns:
-        return _of_column(predicate, columns[term.field_id], float_order)
+    if term is not None:
+        known = columns.get(term.field_id) if isinstance(term, Column) else None
+        return NOTHING_KNOWN if known is None else _of_column(predicate, known, float_order)
     match predicate:
         case AlwaysTrue():
             return Share(1.0, 1.0, 1.0)

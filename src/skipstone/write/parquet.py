@@ -106,6 +106,7 @@ class ParquetFileWriter:
             use_dictionary=rows >= DICTIONARY_ROWS_MIN,
             dictionary_pagesize_limit=s.dict_size_bytes,
             write_page_index=True,
+            write_page_checksum=s.has_page_checksums,
             bloom_filter_options=self._bloom(rows),
             write_statistics=self._with_statistics(),
             metadata_collector=self._footers,

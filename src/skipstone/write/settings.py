@@ -27,6 +27,7 @@ class WriteSettings:
     page_row_limit: int = 20_000
     page_version: str = "v1"
     dict_size_bytes: int = 2 * 1024 * 1024
+    has_page_checksums: bool = False
     orc_stripe_size_bytes: int = 64 * 1024 * 1024
     orc_compression_strategy: str = "speed"
     # By field id, because names in files may differ.

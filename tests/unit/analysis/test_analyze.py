@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -20,6 +21,7 @@ from skipstone.analysis.collect import ColumnCollector, Wishes, is_ascii
 from skipstone.analysis.finish import finish_analysis
 from skipstone.analysis.freshness import rows_added, rows_removed
 from skipstone.analysis.sketches import load_sketches, store_sketches
+from skipstone.analysis.store import AnalysisStore
 from skipstone.commit import UpdateStatistics
 from skipstone.errors import FormatViolation, InvalidInput, NotFound
 from skipstone.metadata import types as t
@@ -286,6 +288,27 @@ def test_damaged_statistics_are_ignored_with_a_warning_that_names_the_file(tmp_p
     assert table.statistics().column("id").low.is_exact
 
 
+@pytest.mark.parametrize("which", [".analysis.json", ".summaries.parquet"])
+def test_one_bit_of_an_analysis_that_is_wrong_is_enough(tmp_path: Path, which: str) -> None:
+    table = make_table(tmp_path)
+    table.analyze()
+    files = [p for p in Path(stats_directory(table.metadata)).iterdir() if p.name.endswith(which)]
+    rng = np.random.default_rng(3)
+    for path in files:
+        good = path.read_bytes()
+        seal = good.rindex(b"skipstone-seal:")
+        for place in rng.integers(seal - 30, size=12):
+            damaged = bytearray(good)
+            damaged[place] ^= 1 << rng.integers(8)
+            path.write_bytes(bytes(damaged))
+            with pytest.warns(StatisticsIgnored, match=re.escape(path.name)):
+                store = AnalysisStore(table.metadata, table.storage)
+                record = store.find(table.current_snapshot)
+                assert record is None or store.merged(record) is None or not store.known(record)
+        path.write_bytes(good)
+    assert table.statistics().column("id").low.is_exact
+
+
 # -- estimates
 
 
@@ -372,6 +395,17 @@ def test_a_column_without_facts_may_be_null_everywhere_or_nowhere(tmp_path: Path
     for text in ("id is null", "id is not null", "id <> 3", "point.y is null", "point.x = 3.0", "state is null"):
         found = table.estimate(text)
         assert found.rows_low <= table.scan(text).count() <= found.rows_high, text
+
+
+@pytest.mark.parametrize(
+    "text", ["id >= 1 and id <= 5", "id = 1 or id > 7", "truncate(10, id) = 0 and truncate(10, id) < 9"]
+)
+def test_several_conditions_on_a_column_that_was_not_analysed_are_estimated(tmp_path: Path, text: str) -> None:
+    table = make_table(tmp_path, partition_by=[])
+    table.analyze(["state"])
+    found = table.estimate(text)
+    assert found.rows_low <= found.rows <= found.rows_high
+    assert found.rows_low <= table.scan(text).count() <= found.rows_high
 
 
 def test_both_zeros_are_one_value_to_an_estimate(tmp_path: Path) -> None:

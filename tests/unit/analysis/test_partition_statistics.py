@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -280,6 +281,43 @@ def test_a_file_of_no_use_is_ignored_with_a_warning_that_names_it(tmp_path: Path
         warnings.simplefilter("ignore", StatisticsIgnored)
         again = table.compute_partition_statistics()
     assert again.rows.to_pylist() == made.rows.to_pylist()
+
+
+def test_a_wrong_byte_in_a_page_is_noticed(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    table.append(ROWS)
+    made = table.compute_partition_statistics()
+    data = serialize_partition_statistics(made, table.metadata, "parquet")
+    path = tmp_path / "flipped.parquet"
+    register(table, str(path))
+    pages = [data.index(b"PAR1") + 4, int(pq.ParquetFile(pa.BufferReader(data)).metadata.row_group(0).total_byte_size)]
+    noticed = 0
+    for place in np.random.default_rng(7).integers(*pages, size=60).tolist():
+        path.write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", StatisticsIgnored)
+            found = table.partition_statistics()
+        if found is None:
+            noticed += 1
+            assert path.name in str(told[0].message)
+        else:  # what was hit is of no consequence
+            assert found.rows.to_pylist() == made.rows.to_pylist()
+    assert noticed > 30
+
+
+@pytest.mark.parametrize("file_format", ["orc", "avro"])
+def test_text_that_is_no_text_is_noticed(tmp_path: Path, file_format: str) -> None:
+    codecs = {"write.orc.compression-codec": "none", "write.avro.compression-codec": "uncompressed"}
+    table = make_table(tmp_path, properties=codecs)
+    table.append(pa.table({"id": [1], "state": ["unmistakable"], "x": [1.0]}))
+    made = table.compute_partition_statistics(zone_columns=["id"])
+    data = serialize_partition_statistics(made, table.metadata, file_format)
+    assert b"unmistakable" in data
+    path = tmp_path / f"no-text.{file_format}"
+    path.write_bytes(data.replace(b"unmistakable", b"unmistak\xff\xff\xff\xff"))
+    register(table, str(path))
+    with pytest.warns(StatisticsIgnored, match=path.name):
+        assert table.partition_statistics() is None
 
 
 def test_statistics_of_a_snapshot_that_is_gone_harm_nobody(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ import pytest
 from tests.support.hive import TYPES, fill, statistics_of
 
 from skipstone.hive.describe import render
+from skipstone.hive.java_doubles import java_double
 from skipstone.hive.java_text import (
     escaped,
     escaped_to_ascii,
     java_date,
     java_decimal,
-    java_double,
     java_moment,
     java_struct,
 )
@@ -128,7 +128,7 @@ def test_a_partition_key_is_described_by_the_partitions(session: HiveSession) ->
     ("column", "low", "high", "expected"),
     [
         ("bi", -(2**63), 2**63 - 1, ("-9223372036854775808", "9223372036854775807")),
-        ("d", -5e-324, 1e23, ("-4.9E-324", "1.0E23")),
+        ("d", -5e-324, 1e23, ("-4.9E-324", "9.999999999999999E22")),
         ("d", -1.7976931348623157e308, 1e7, ("-1.7976931348623157E308", "1.0E7")),
         ("f", 0.001, 9999999.0, ("0.001", "9999999.0")),
         ("de", Decimal("-99999999999999999999.999999999999999999"), Decimal("1E-18"),
@@ -136,9 +136,11 @@ def test_a_partition_key_is_described_by_the_partitions(session: HiveSession) ->
         ("de", Decimal("-12.50"), Decimal("1E+19"), ("-12.5", "10000000000000000000")),
         ("de", Decimal("-0.00"), Decimal("0"), ("0", "0")),
         ("dt", -719162, 2932896, ("0001-01-01", "9999-12-31")),
-        ("dt", -719528 - 365, 2932897, ("-0001-01-01", "10000-01-01")),
+        ("dt", -719528 - 365, 2932897, ("-0001-01-01", "+10000-01-01")),
         ("ts", -62135596800, 253402300799, ("0001-01-01 00:00:00", "9999-12-31 23:59:59")),
-        ("ts", -1, 253402300800, ("1969-12-31 23:59:59", "10000-01-01 00:00:00")),
+        ("ts", -1, 253402300800, ("1969-12-31 23:59:59", "+10000-01-01 00:00:0000")),
+        ("ts", -62135596801, 24002385993359, ("0001-12-31 23:59:59", "+762575-05-02 10:35:59:59")),
+        ("ts", -46752291799197, -62167219201, ("+1479553-11-06 14:00:030:03", "0002-12-31 23:59:599")),
         ("ts", -(2**63), 2**63 - 1, ("-9223372036854775808", "9223372036854775807")),
     ],
 )  # fmt: skip
@@ -152,16 +154,70 @@ def test_extreme_values_are_shown_as_java_shows_them(column: str, low: Any, high
 
 def test_java_text_of_odd_values() -> None:
     assert [java_double(v) for v in (float("nan"), float("-inf"), 2e23, 123456.789, -0.0)] == [
-        "NaN", "-Infinity", "2.0E23", "123456.789", "-0.0",
+        "NaN", "-Infinity", "1.9999999999999998E23", "123456.789", "-0.0",
     ]  # fmt: skip
-    assert (java_date(2**31 - 1), java_date(-(2**31))) == ("5881580-07-11", "-5877641-06-23")
+    assert (java_date(2**31 - 1), java_date(-(2**31))) == ("+5881580-07-11", "-5877641-06-23")
     assert java_date(2**31) == java_date(-(2**31))
-    assert java_moment(-62198755200) == "-0001-01-01 00:00:00"
+    assert java_moment(-62198755200) == "0002-01-01 00:00:000"
+    assert java_moment(365_241_780_472 * 86_400) == str(365_241_780_472 * 86_400)
     assert java_decimal(Decimal(10) ** 38) == ""
     assert java_decimal(Decimal("9." + "4" * 50)) == "9." + "4" * 37
     assert java_decimal(Decimal("0." + "0" * 40 + "1")) == "0"
     assert escaped('a"\\\té\x01') == 'a\\"\\\\\\té\x01'
     assert escaped_to_ascii("é\U0001f600\x01/") == "\\u00E9\\uD83D\\uDE00\\u0001/"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (3.3999999521443642e38, "3.3999999521443642E38"),  # the float 3.4e38
+        (1.1754943508222875e-38, "1.1754943508222875E-38"),  # the least float that is not denormal
+        (3.4028234663852886e38, "3.4028234663852886E38"),
+        (9.623032968962125e17, "9.6230329689621248E17"),
+        (-2.27648774880596e18, "-2.27648774880595994E18"),
+        (2.0**63, "9.223372036854776E18"),
+        (1e-323, "1.0E-323"),
+        (1.036131e-317, "1.0361308E-317"),
+        (7.120236347223045e-307, "7.1202363472230444E-307"),
+        (3.5164885265445947e25, "3.5164885265445946E25"),
+        (2.0**-44, "5.6843418860808015E-14"),
+        (2e-3, "0.002"),
+        (9.999e-4, "9.999E-4"),
+        (1234567.0, "1234567.0"),
+        (12345678.0, "1.2345678E7"),
+        (100.0, "100.0"),
+        (2.8333333333333335, "2.8333333333333335"),
+    ],
+)
+def test_doubles_have_the_digits_that_java_gives_them(value: float, expected: str) -> None:
+    assert java_double(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("comment", "lines"),
+    [
+        ("a\r\nb", ["a", "", "b"]),
+        ("a\n", ["a"]),
+        ("a\\nb\\rc", ["a", "b", "c"]),
+        ("\n\n", [""]),
+        ("", [""]),
+    ],
+)
+def test_lines_end_where_hive_ends_them(comment: str, lines: list[str]) -> None:
+    first, *further = render([("i", "int", comment)]).split("\n")[:-1]
+    assert first == f"{'i':20}\t{'int':20}\t{lines[0]:20}"
+    assert further == [f"{'':20}\t{'':20}\t{line:20}" for line in lines[1:]]
+
+
+def test_parameters_of_a_table_have_lines_and_those_of_its_storage_have_none() -> None:
+    rows = [
+        ("Table Parameters:", " ", " "), ("", "k", "a\\nb"), ("", " ", " "),
+        ("Storage Desc Params:", " ", " "), ("", "k", "a\\nb"),
+    ]  # fmt: skip
+    assert render(rows).split("\n") == [
+        "Table Parameters:\t \t ", f"\t{'k':20}\t{'a':20}", f"\t{'':20}\t{'b':20}", "\t \t ",
+        "Storage Desc Params:\t \t ", "\t" + "k".ljust(20) + "\t" + "a\\nb".ljust(20), "",
+    ]  # fmt: skip
 
 
 def test_a_map_is_shown_in_the_order_of_javas_hash_map() -> None:

@@ -16,6 +16,7 @@ from skipstone.hive.accurate import accurate_columns
 from skipstone.hive.objects import Column, HiveDatabase, HivePartition, HiveTable, Storage
 from skipstone.hive.statistics import ColumnStatistics, all_null, merge_statistics, updated
 from skipstone.hive.store import HiveStore, Layout
+from skipstone.hive.store.rows import row_of
 from skipstone.hive.types import Kind
 
 KINDS = [(database, layout) for database in ("sqlite", "postgres") for layout in Layout]
@@ -61,6 +62,16 @@ def test_extreme_values_lose_no_digit(store: HiveStore, column: str, low: object
     store.put_table_statistics("db", "t", [extreme], now=1)
     found = store.table_statistics("db", "t", [column])[0]
     assert (found.low, found.high) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("0.000000000000000001", "1E-18"), ("-0.0000012", "-0.0000012"), ("-0.00000012", "-1.2E-7"),
+     ("12345678901234567890", "12345678901234567890"), ("1E+3", "1E+3"), ("0", "0")],
+)  # fmt: skip
+def test_decimals_are_stored_as_hive_writes_them(value: str, text: str) -> None:
+    row = row_of(replace(statistics_of("de", TYPES["de"]), low=Decimal(value)), Layout.HIVE_4_0)
+    assert row["BIG_DECIMAL_LOW_VALUE"] == text
 
 
 def test_all_null_and_empty_columns_are_kept_apart(store: HiveStore) -> None:
@@ -315,6 +326,22 @@ def test_the_tables_have_the_columns_of_the_layout(tmp_path: Path) -> None:
             {"lowValue": "1969-12-31 23:59:59.999", "highValue": "2000-1-2 03:04:05"},
             {"low": -1, "high": 946782245},
         ),
+        (
+            "ts",
+            {"lowValue": "0001-01-01 1:2:3", "highValue": "9999-12-31 23:59:59.999999999"},
+            {"low": -62135593077, "high": 253402300799},
+        ),
+        (
+            "ts",
+            {"lowValue": "0000-01-01 00:00:00", "highValue": "10000-01-01 00:00:00"},
+            {"low": -62167219200, "high": 253402300800},
+        ),
+        (
+            "ts",
+            {"lowValue": "-0001-01-01 00:00:00", "highValue": "9999-12-31T23:59:59.999999+00:00"},
+            {"low": -62198755200, "high": 253402300799},
+        ),
+        ("dt", {"lowValue": "-0001-01-01", "highValue": "2020-01-05 10:11:12"}, {"low": -719893, "high": 18266}),
     ],
 )
 def test_values_are_set_by_their_hive_names(column: str, changes: dict[str, str], expected: dict[str, object]) -> None:
@@ -344,6 +371,8 @@ def test_values_are_set_by_their_hive_names(column: str, changes: dict[str, str]
         ("dt", {"lowValue": "2026-W01-1"}, "expected a value of its type"),
         ("dt", {"lowValue": "2026-02-30"}, "expected a value of its type"),
         ("ts", {"lowValue": "2026-W01-1 00:00:00"}, "expected a value of its type"),
+        ("ts", {"lowValue": "2026-01-01 25:00:00"}, "expected a value of its type"),
+        ("ts", {"lowValue": "2026-02-29 00:00:00"}, "expected a value of its type"),
         ("bi", {"numNulls": "9" * 5000}, "expected a value of its type"),
     ],
 )

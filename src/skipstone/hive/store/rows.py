@@ -99,7 +99,7 @@ def _column_value(kind: Kind, value: Bound | None) -> Any:
         return None
     match kind:
         case Kind.DECIMAL:
-            return format(value, "f")
+            return str(value)  # as Java's BigDecimal writes itself: with an exponent if many zeros would lead
         case Kind.DOUBLE:
             return float(value)
         case _:

@@ -5,7 +5,8 @@ each index of `precision` bits, 10 where Hive writes it. The estimate of a dense
 HyperLogLog++ paper (Heule, Nunkesser, Hall: "HyperLogLog in Practice", appendix), the mean of the six nearest entries.
 
 Bytes: `HLL`, then the precision and the encoding in one byte, the estimate and, if sparse, the count as varints, then
-the differences of neighbouring entries as varints or the registers in 1 to 6 bits each, or 8.
+the differences of neighbouring entries as varints or the registers in 1 to 6 bits each, or 8. Hive 4 keeps entries in a
+hash map and writes them in its order, older releases sorted; both are read, and Hive 4's is written.
 """
 
 from __future__ import annotations
@@ -117,7 +118,8 @@ class HyperLogLog:
             out.append(self.precision << 4)
             _put_varint(out, self.estimate())
             _put_varint(out, len(self.runs))
-            _put_entries(out, (self.indexes << _RUN_BITS) | self.runs)
+            order = _hash_order(self.indexes)
+            _put_entries(out, (self.indexes[order] << _RUN_BITS) | self.runs[order])
             return bytes(out)
         width = int(self.runs.max(initial=0)).bit_length()
         out.append(self.precision << 4 | (width if width <= _RUN_BITS else 7))
@@ -227,6 +229,14 @@ def _take_varint(data: bytes, at: int) -> tuple[int, int]:
             return value & ((1 << 64) - 1), at
 
 
+def _hash_order(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The order of a Java hash map that has grown with its keys; ones of the same bucket as they are here."""
+    buckets = 16
+    while len(keys) > buckets * 3 // 4:
+        buckets *= 2
+    return np.argsort((keys ^ (keys >> 16)) & (buckets - 1), kind="stable")
+
+
 def _put_entries(out: bytearray, entries: npt.NDArray[np.int64]) -> None:
     """The first entry, then differences, in 32 bits that wrap around and are widened with their sign."""
     previous = 0
@@ -246,7 +256,6 @@ def _taken_entries(data: bytes, at: int) -> tuple[npt.NDArray[np.int64], Registe
         difference, at = _take_varint(data, at)
         word = (word + difference) & 0xFFFFFFFF
         entries[position] = word
-    # Hive 4 writes them in the order of a hash table, older releases sorted.
     entries.sort()
     indexes, runs = entries >> _RUN_BITS, (entries & 0x3F).astype(np.uint8)
     if np.any(indexes[1:] == indexes[:-1]):
