@@ -25,6 +25,7 @@ from skipstone.write.metrics import MetricsPlan
 from skipstone.write.orc import OrcFileWriter
 from skipstone.write.parquet import ParquetFileWriter
 from skipstone.write.settings import WriteSettings
+from skipstone.write.storing import Store
 
 WRITERS: Final[Mapping[str, OpenFile]] = {
     "parquet": ParquetFileWriter,
@@ -84,8 +85,8 @@ class RollingFiles:
             if self._open.writer.size_in_bytes >= settings.target_file_size_bytes:
                 self.close()
 
-    def write_last(self, table: pa.Table, *, size_in_bytes: int) -> None:
-        """Add the last rows of the partition. A small file is made in memory and stored by one call, not by many."""
+    def write_last(self, table: pa.Table, *, size_in_bytes: int, store: Store) -> None:
+        """Add the last rows of the partition. A small file is made in memory and given to `store` whole."""
         settings = self._kind.settings
         limit = min(SMALL_FILE_BYTES, settings.row_group_size_bytes, settings.target_file_size_bytes)
         if self._open is not None or size_in_bytes >= limit or not table.num_rows:
@@ -103,7 +104,7 @@ class RollingFiles:
         data = stream.getvalue().to_pybytes()
         # Listed first: if the answer of the storage is lost, `abandon` finds the file.
         self.files.append(self._data_file(location, facts, len(data), {}))
-        self._kind.storage.write_new(location, data)
+        store(location, data)
 
     def close(self, **more: Any) -> None:
         """End the open file, if any; `more` are further fields of its entry."""

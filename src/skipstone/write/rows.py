@@ -36,6 +36,7 @@ from skipstone.write.rolling import FileKind, RollingFiles
 from skipstone.write.routing import Partition, Router
 from skipstone.write.settings import WriteSettings, data_settings
 from skipstone.write.sorting import sort_table
+from skipstone.write.storing import SmallFiles, Store
 
 Rows: TypeAlias = "pa.RecordBatchReader | pa.Table | pa.RecordBatch"
 
@@ -129,6 +130,7 @@ class RowsWriter:
         self._buffer_bytes = buffer_bytes
         self._buffers: dict[Hashable, _Buffer] = {}
         self._waiting_bytes = 0
+        self._small = SmallFiles(storage)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take rows in; files may be written, but none is part of the table before a commit."""
@@ -145,18 +147,21 @@ class RowsWriter:
         """Write what waits, close every file, and describe them all."""
         buffers = list(self._buffers.values())
         if len(buffers) > 1 and self._waiting_bytes >= PARALLEL_BYTES_MIN:
+            store = self._kind.storage.write_new
             with ThreadPoolExecutor(THREADS_MAX) as pool:
                 # Each partition has files of its own, and pyarrow lets go of the interpreter while it encodes.
-                for _ in pool.map(self._end, buffers):
+                for _ in pool.map(lambda buffer: self._end(buffer, store), buffers):
                     pass
         else:
             for buffer in buffers:
-                self._end(buffer)
+                self._end(buffer, self._small.add)
+            self._small.finish()
         files = [f for b in buffers for f in b.files.files]
         return added_files(files, self._router.partition_type, self._spec.spec_id)
 
     def abandon(self) -> None:
         """Remove every file of this write."""
+        self._small.stop()
         for buffer in self._buffers.values():
             buffer.files.abandon()
 
@@ -175,11 +180,11 @@ class RowsWriter:
             found = self._buffers[partition.key] = _Buffer(files)
         return found
 
-    def _end(self, buffer: _Buffer) -> None:
+    def _end(self, buffer: _Buffer, store: Store) -> None:
         size_in_bytes = buffer.waiting_bytes
         rows = self._in_order(buffer)
         if rows is not None:
-            buffer.files.write_last(rows, size_in_bytes=size_in_bytes)
+            buffer.files.write_last(rows, size_in_bytes=size_in_bytes, store=store)
         buffer.files.close()
 
     def _flush(self, buffer: _Buffer) -> None:
