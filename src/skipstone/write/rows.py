@@ -32,7 +32,7 @@ from skipstone.write.files import added_files
 from skipstone.write.locations import DataLocations
 from skipstone.write.metrics import MetricsPlan, plan_metrics
 from skipstone.write.metrics_modes import metrics_modes
-from skipstone.write.rolling import FileKind, RollingFiles
+from skipstone.write.rolling import SMALL_FILE_BYTES, FileKind, RollingFiles
 from skipstone.write.routing import Partition, Router
 from skipstone.write.settings import WriteSettings, data_settings
 from skipstone.write.sorting import sort_table
@@ -135,9 +135,14 @@ class RowsWriter:
     def write(self, batch: pa.RecordBatch) -> None:
         """Take rows in; files may be written, but none is part of the table before a commit."""
         conformed = conform_batch(batch, self.fields, self._target)
+        rows, size_in_bytes = conformed.num_rows, conformed.nbytes
+        is_small = size_in_bytes <= SMALL_FILE_BYTES
         for partition, part in self._router.route(conformed):
             buffer = self._buffer(partition)
-            self._waiting_bytes += buffer.add(part)
+            # To weigh every part of a small batch would take longer than most of what else happens to it.
+            share = size_in_bytes * part.num_rows // rows + 1 if is_small else part.nbytes
+            buffer.add(part, share)
+            self._waiting_bytes += share
             if buffer.waiting_bytes >= self._flush_bytes:
                 self._flush(buffer)
         while self._waiting_bytes > self._buffer_bytes:
@@ -181,10 +186,9 @@ class RowsWriter:
         return found
 
     def _end(self, buffer: _Buffer, store: Store) -> None:
-        size_in_bytes = buffer.waiting_bytes
         rows = self._in_order(buffer)
         if rows is not None:
-            buffer.files.write_last(rows, size_in_bytes=size_in_bytes, store=store)
+            buffer.files.write_last(rows, store=store)
         buffer.files.close()
 
     def _flush(self, buffer: _Buffer) -> None:
@@ -193,11 +197,10 @@ class RowsWriter:
         self._limit_open_files(buffer)
 
     def _write_out(self, buffer: _Buffer) -> None:
-        size_in_bytes = buffer.waiting_bytes
         rows = self._in_order(buffer)
         if rows is None:
             return
-        buffer.files.write(rows, size_in_bytes=size_in_bytes)
+        buffer.files.write(rows)
         if not self._order.is_unsorted:
             # A file is sorted from its first row to its last, so rows sorted apart go to another file.
             buffer.files.close()
@@ -252,11 +255,9 @@ class _Buffer:
         self.waiting_bytes = 0
         self._batches: list[pa.RecordBatch] = []
 
-    def add(self, batch: pa.RecordBatch) -> int:
-        size = batch.nbytes
+    def add(self, batch: pa.RecordBatch, size_in_bytes: int) -> None:
         self._batches.append(batch)
-        self.waiting_bytes += size
-        return size
+        self.waiting_bytes += size_in_bytes
 
     def take(self) -> pa.Table | None:
         batches, self._batches = self._batches, []
