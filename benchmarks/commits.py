@@ -9,7 +9,6 @@ entries without it) is loaded before the clock starts, and the first commits war
 from __future__ import annotations
 
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +24,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DoubleType, LongType, NestedField, StringType
 
 import skipstone
+from benchmarks.places import new_home, spread_directory
 from benchmarks.report import Figure, median_seconds
 from skipstone.metadata.avro import decode_numba  # noqa: F401  (loads it)
 from skipstone.write import write_rows
@@ -50,12 +50,11 @@ _PEER_COLUMNS: Final = Schema(
 
 
 def figures(*, quick: bool) -> list[Figure]:
-    with tempfile.TemporaryDirectory(prefix="skipstone-commits-") as folder:
-        home = Path(folder)
+    with spread_directory() as home:
         return [
-            *_many_files(home / "files", passes=3 if quick else 7),
-            *_many_commits(home / "commits", COMMITS_QUICK if quick else COMMITS),
-            _deleted_rows(home / "deleted", ROWS_QUICK if quick else ROWS, passes=2 if quick else 3),
+            *_many_files(new_home(home), passes=3 if quick else 7),
+            *_many_commits(new_home(home), COMMITS_QUICK if quick else COMMITS),
+            _deleted_rows(new_home(home), ROWS_QUICK if quick else ROWS, passes=2 if quick else 3),
         ]
 
 

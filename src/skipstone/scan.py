@@ -15,7 +15,7 @@ import pyarrow
 from skipstone.errors import InvalidInput, NotFound, Unsupported, what_exists
 from skipstone.hosts import spark_host
 from skipstone.index.columns import indexed_ids, is_enabled
-from skipstone.metadata.formats.arrow_types import to_arrow_schema
+from skipstone.metadata.formats.arrow_types import empty_table, to_arrow_schema
 from skipstone.metadata.reserved import METADATA_COLUMNS, PARTITION_NAME, partition_column
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.history import snapshot_as_of
@@ -184,7 +184,7 @@ class Scan:
         """The rows as an Arrow table."""
         rows = self.to_batches().read_all()
         # Without a single batch its columns have no chunks, which Spark's `createDataFrame` does not take.
-        return rows if rows.num_rows else rows.schema.empty_table()
+        return rows if rows.num_rows else empty_table(rows.schema)
 
     def to_pandas(self) -> Any:
         """The rows as a pandas frame; UUIDs inside lists, maps and structs as their bytes."""

@@ -93,6 +93,7 @@ class Writes(Timeline):
 
     def delete(self, filter: Any, *, branch: str = MAIN, spark: Any = None) -> None:
         """Remove the rows that match a filter. With a Spark session it may be any condition that Spark knows."""
+        self._check_given(filter, "delete from")
         if spark is not None:
             self._statements("delete").delete_rows(self, _condition(filter), branch=branch, spark=spark)
             return
@@ -100,6 +101,7 @@ class Writes(Timeline):
 
     def update(self, filter: Any, values: Mapping[str, Any], *, branch: str = MAIN, spark: Any = None) -> None:
         """Set columns of the rows that match a filter. With a Spark session a value may be `expr("n + 1")`."""
+        self._check_given(filter, "update")
         if spark is not None:
             self._statements("update").update_rows(self, _condition(filter), values, branch=branch, spark=spark)
             return
@@ -178,6 +180,13 @@ class Writes(Timeline):
 
     def _bound(self, filter_: Any) -> Predicate:
         return bind(as_predicate(filter_), self.metadata.current_schema, table=self.name, float_order=FloatOrder.IEEE)
+
+    def _check_given(self, filter_: Any, verb: str) -> None:
+        # A filter that somebody forgot to fill in must not stand for every row.
+        if filter_ is None:
+            raise InvalidInput(
+                f"Cannot {verb} {self.name}: expected a filter, got None. Pass 'true' to mean every row."
+            )
 
     def _apply_if(self, change: Change | None) -> None:
         if change is not None:

@@ -128,6 +128,7 @@ def test_no_rows_still_have_columns(lake: Lake, type_: str, value: Any) -> None:
         assert scan.to_polars().shape == (0, 2) and scan.to_polars().columns == ["id", "c"]
         assert scan.to_duckdb().columns == ["id", "c"] and scan.to_duckdb().fetchall() == []
         assert scan.to_pandas().shape == (0, 2)
+        assert scan.top_k("id", 1).rows.schema == scan.to_arrow().schema
 
 
 def made_empty(lake: Lake, type_: str, value: Any) -> Table:

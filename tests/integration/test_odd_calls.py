@@ -33,6 +33,8 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "version as text": (lambda t: t.upgrade("3"), "version '3': expected an integer"),
     "no key": (lambda t: t.upsert([{"id": 1}], on=[]), "list of one or more columns"),
     "key as text": (lambda t: t.upsert([{"id": 1}], on="id"), "list of one or more columns, got 'id'"),
+    "no filter to delete by": (lambda t: t.delete(None), "Cannot delete from db.t: expected a filter, got None"),
+    "no filter to update by": (lambda t: t.update(None, {"s": "y"}), "Cannot update db.t: expected a filter, got None"),
     "no main": (lambda t: t.drop_ref("main"), "Cannot drop branch 'main' of db.t"),
     "a name for two columns": (lambda t: add(t, "a.b", "a"), r"every full name once, got 'a\.b'"),
 }

@@ -19,11 +19,13 @@ from skipstone.index.columns import is_enabled
 from skipstone.index.loading import rollups_of
 from skipstone.index.places import index_directory
 from skipstone.metadata.manifests.manifest import ManifestFile
+from skipstone.metadata.tables.properties import INDEX_SIDECAR_MIN_FILES, property_value
 from skipstone.plan.entries import empty_entries, read_live_entries
 from skipstone.plan.index_zones import IndexLevels, Mask, count_by_rollups, judge_rollups
 from skipstone.plan.question import Question
 from skipstone.plan.sidecars import read_sidecars
 from skipstone.plan.small_manifests import recent_live_entries
+from skipstone.predicate.nodes import TRUE
 
 pa: Any = pyarrow
 
@@ -47,7 +49,8 @@ def read_entries(
     """
     metadata = question.metadata
     asked = np.ones(len(manifests), bool) if asked is None else asked
-    directory = index_directory(metadata) if use_index and asked.any() and is_enabled(metadata) else None
+    is_useful = use_index and asked.any() and is_enabled(metadata) and not _says_nothing(manifests, question)
+    directory = index_directory(metadata) if is_useful else None
     if directory is None:
         return IndexedEntries(
             files=_read_whole(manifests, np.flatnonzero(asked).tolist(), question, use_index=use_index)
@@ -62,6 +65,20 @@ def read_entries(
     if whole:
         tables.append(_read_whole(manifests, whole, question, use_index=True))
     return IndexedEntries(files=_in_order(tables, question), levels=judged.levels(), notes=tuple(dict.fromkeys(notes)))
+
+
+def _says_nothing(manifests: Sequence[ManifestFile], question: Question) -> bool:
+    """Without a filter nothing can be skipped, and manifests of few files have no sidecar to be read instead."""
+    if question.predicate != TRUE:
+        return False
+    fewest = property_value(question.metadata.properties, INDEX_SIDECAR_MIN_FILES)
+    return all(0 <= _files_of(m) < fewest for m in manifests)
+
+
+def _files_of(manifest: ManifestFile) -> int:
+    """The number of live files, -1 if it is not known."""
+    added, existing = manifest.added_files_count, manifest.existing_files_count
+    return -1 if added is None or existing is None else added + existing
 
 
 def _read_whole(

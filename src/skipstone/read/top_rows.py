@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow
 
-from skipstone.metadata.formats.arrow_types import to_arrow_schema
+from skipstone.metadata.formats.arrow_types import empty_table, to_arrow_schema
 from skipstone.metadata.types import Field, StructType, UuidType, Value
 from skipstone.plan.order import Places, SortKey, row_places, sorted_by
 from skipstone.plan.scan import ScanPlan
@@ -112,7 +112,10 @@ class _Search:
         if not self.held:
             return
         rows = pa.Table.from_batches(self.held).combine_chunks()
-        batch = rows.to_batches()[0] if rows.num_rows else pa.RecordBatch.from_pylist([], schema=rows.schema)
+        if not rows.num_rows:
+            self.held = []
+            return
+        (batch,) = rows.to_batches()
         places = places_of(batch, self.top.keys, self.top.plan.float_order)
         order = sorted_by(places)[: self.top.k]
         self.held, self.num_held = [batch.take(pa.array(order))], len(order)
@@ -123,7 +126,7 @@ class _Search:
     def finish(self) -> Any:
         self._cut()
         schema: Any = to_arrow_schema(self.struct)
-        return pa.Table.from_batches(self.held) if self.held else schema.empty_table()
+        return pa.Table.from_batches(self.held) if self.held else empty_table(schema)
 
 
 def places_of(batch: Any, keys: Sequence[SortKey], float_order: FloatOrder) -> list[Places]:

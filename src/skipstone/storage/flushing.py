@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-_THREADS: Final = 8
+_THREADS: Final = 16
 _LARGE_BYTES: Final = 1024 * 1024
 _SMALL_FILES_MAX: Final = 1_000
 

@@ -69,7 +69,7 @@ class AvroFileWriter:
 @lru_cache(maxsize=64)
 def layout(struct: StructType) -> dict[str, Any]:
     for where in (Field(id=0, name="", type=struct, required=True), *walk(struct)):
-        repeated = isinstance(where.type, ListType) and where.type.element_required and _is_empty(where.type.element)
+        repeated = isinstance(where.type, ListType) and _takes_no_byte(where.type.element_field)
         if repeated or (not where.name and _is_empty(struct)):
             what = f"column '{where.name}' (id {where.id})" if where.name else "rows"
             raise Unsupported(
@@ -79,8 +79,12 @@ def layout(struct: StructType) -> dict[str, Any]:
     return to_avro_schema(struct)
 
 
+def _takes_no_byte(f: Field) -> bool:
+    return isinstance(f.type, UnknownType) or (f.required and _is_empty(f.type))
+
+
 def _is_empty(type_: Type) -> bool:
     """Whether a required value takes no byte: only nulls, or a record of nothing else."""
     if isinstance(type_, StructType):
-        return all(isinstance(f.type, UnknownType) or (f.required and _is_empty(f.type)) for f in type_.fields)
+        return all(_takes_no_byte(f) for f in type_.fields)
     return isinstance(type_, UnknownType)

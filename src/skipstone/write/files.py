@@ -5,11 +5,13 @@ Spec: "Data File Fields".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from skipstone.metadata.formats.arrow_types import nested_array
 from skipstone.metadata.manifests.manifest import ENTRY_COLUMNS, METRIC_COLUMNS, TRACKING_COLUMNS, DataFile
 from skipstone.metadata.manifests.manifest_rows import partitions_to_arrow
 from skipstone.metadata.types import StructType
@@ -28,11 +30,18 @@ def added_files(files: Sequence[DataFile], partition_type: StructType, spec_ids:
             columns[name] = partitions_to_arrow(files, partition_type)
             continue
         values = [getattr(f, name) for f in files]
-        if name in METRIC_COLUMNS:
-            values = [None if v is None else list(v.items()) for v in values]
         # Most columns of a small write hold nothing, and Arrow makes nulls faster than it looks at values.
-        columns[name] = (
-            pa.nulls(len(files), arrow) if not any(v is not None for v in values) else pa.array(values, arrow)
-        )
+        if values.count(None) == len(values):
+            columns[name] = pa.nulls(len(files), arrow)
+        else:
+            columns[name] = _maps(values, arrow) if name in METRIC_COLUMNS else pa.array(values, arrow)
     columns[SPEC_ID] = pa.array(ids, pa.int32())
     return pa.table(columns)
+
+
+def _maps(values: Sequence[Mapping[int, Any] | None], arrow: Any) -> Any:
+    """Maps as one column, made of all their keys and all their items: a pair for each would cost more than the rest."""
+    ends = np.cumsum([0, *(0 if v is None else len(v) for v in values)], dtype=np.int32)
+    keys = pa.array([key for v in values if v for key in v], arrow.key_type)
+    items = pa.array([item for v in values if v for item in v.values()], arrow.item_type)
+    return nested_array(arrow, pa.array(ends), [keys, items], pa.array([v is None for v in values]))

@@ -10,7 +10,7 @@ Spec: "Data File Fields".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +29,7 @@ from skipstone.metadata.types import (
     GeographyType,
     GeometryType,
     PrimitiveType,
+    StringType,
     StructType,
     Type,
     UnknownType,
@@ -62,7 +63,8 @@ class FileMetrics:
 class TrackedColumn:
     """A primitive column outside lists and maps. `path` leads to it: a column of the table, then struct children.
 
-    `file_column` is the ordinal of its leaf (of its first leaf, for a variant) in a Parquet file.
+    `file_column` is the ordinal of its leaf (of its first leaf, for a variant) in a Parquet file. What follows from
+    the type is found once: every file asks for it.
     """
 
     field_id: int
@@ -70,10 +72,20 @@ class TrackedColumn:
     path: tuple[int, ...]
     mode: MetricsMode
     file_column: int
+    is_float: bool = field(init=False)
+    has_bounds: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_float", is_float(self.type))
+        has_bounds = self.mode.kind != "counts" and not isinstance(self.type, WITHOUT_BOUNDS)
+        object.__setattr__(self, "has_bounds", has_bounds)
 
     @property
-    def has_bounds(self) -> bool:
-        return self.mode.kind != "counts" and not isinstance(self.type, WITHOUT_BOUNDS)
+    def is_watched(self) -> bool:
+        """Whether the footer of a Parquet file may leave out what its rows say."""
+        if self.is_float or isinstance(self.type, GeometryType | GeographyType):
+            return True
+        return self.has_bounds and isinstance(self.type, StringType | BinaryType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +94,13 @@ class MetricsPlan:
 
     tracked: tuple[TrackedColumn, ...]
     sized: tuple[tuple[int, int], ...]
+    watched: tuple[TrackedColumn, ...] = field(init=False)
+    file_columns: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "watched", tuple(c for c in self.tracked if c.is_watched))
+        places = {c.file_column for c in self.tracked} | {place for place, _ in self.sized}
+        object.__setattr__(self, "file_columns", tuple(sorted(places)))
 
 
 def plan_metrics(struct: StructType, modes: Mapping[int, MetricsMode]) -> MetricsPlan:
@@ -153,7 +172,7 @@ class MetricsCollector:
             array = column_at(table, column.path)
             facts.values += len(array)
             facts.nulls += array.null_count
-            if is_float(column.type):
+            if column.is_float:
                 facts.nans += count_nans(array)
             if column.has_bounds:
                 lower, upper = extremes(column.type, array)
@@ -165,7 +184,7 @@ class MetricsCollector:
         return FileMetrics(
             value_counts={c.field_id: f.values for c, f in pairs},
             null_value_counts={c.field_id: f.nulls for c, f in pairs},
-            nan_value_counts={c.field_id: f.nans for c, f in pairs if is_float(c.type)},
+            nan_value_counts={c.field_id: f.nans for c, f in pairs if c.is_float},
             lower_bounds=_bounds([(c, f.lower) for c, f in pairs], is_upper=False),
             upper_bounds=_bounds([(c, f.upper) for c, f in pairs], is_upper=True),
         )

@@ -19,7 +19,7 @@ import pyarrow.orc as po
 from skipstone.errors import Unsupported
 from skipstone.metadata.formats.arrow_types import nested_array, struct_array
 from skipstone.metadata.formats.orc_types import orc_write_schema
-from skipstone.metadata.types import StructType
+from skipstone.metadata.types import ListType, MapType, StructType, UnknownType, children, walk
 from skipstone.write.file_writer import FileFacts
 from skipstone.write.metrics import MetricsCollector, MetricsPlan
 from skipstone.write.reshape import check_stored, list_parts, reshape_table
@@ -154,4 +154,11 @@ def _check_fractions(array: Any, where: str) -> None:
 @lru_cache(maxsize=64)
 def _layout(struct: StructType) -> pa.Schema:
     check_stored(struct, "ORC")
+    for f in walk(struct):
+        inside = children(f.type) if isinstance(f.type, ListType | MapType) else ()
+        if any(isinstance(c.type, UnknownType) for c in inside):
+            raise Unsupported(
+                f"Cannot write column '{f.name}' (id {f.id}) to ORC: expected a list or map of values, got {f.type}, "
+                f"and ORC has no type for unknown. Write Parquet, or give what is inside another type first."
+            )
     return orc_write_schema(struct)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from skipstone.metadata.formats.parquet_types import WRITE_OPTIONS, parquet_write_schema, to_parquet_schema
-from skipstone.metadata.types import BinaryType, GeographyType, GeometryType, StringType, StructType
+from skipstone.metadata.types import GeographyType, GeometryType, StructType
 from skipstone.write.file_writer import FileFacts
 from skipstone.write.metrics import (
     MetricsPlan,
@@ -26,7 +26,6 @@ from skipstone.write.metrics import (
     column_at,
     count_nans,
     extremes,
-    is_float,
 )
 from skipstone.write.parquet_metrics import RowFacts, footer_metrics
 from skipstone.write.reshape import check_stored, reshape_table
@@ -53,7 +52,7 @@ class ParquetFileWriter:
         self._plan = metrics
         self._settings = settings
         self._schema, self._paths_by_id = _layout(struct)
-        self._facts = {c.field_id: RowFacts() for c in metrics.tracked if _is_watched(c)}
+        self._facts = {c.field_id: RowFacts() for c in metrics.watched}
         self._rows = 0
         self._writer: Any = None
         self._footers: list[Any] = []
@@ -65,9 +64,8 @@ class ParquetFileWriter:
     def write(self, table: pa.Table) -> None:
         if self._writer is None:
             self._writer = self._open(table.num_rows)
-        for column in self._plan.tracked:
-            if (facts := self._facts.get(column.field_id)) is not None:
-                _watch(column, column_at(table, column.path), facts)
+        for column in self._plan.watched:
+            _watch(column, column_at(table, column.path), self._facts[column.field_id])
         self._writer.write_table(
             reshape_table(table, self._struct.fields, self._schema),
             row_group_size=max(table.num_rows, 1),
@@ -148,15 +146,9 @@ def _leaf_ids(struct: StructType) -> list[tuple[str, int | None]]:
     return [(path, node.field_id) for path, node in to_parquet_schema(struct).leaves()]
 
 
-def _is_watched(column: TrackedColumn) -> bool:
-    if isinstance(column.type, GeometryType | GeographyType) or is_float(column.type):
-        return True
-    return column.has_bounds and isinstance(column.type, StringType | BinaryType)
-
-
 def _watch(column: TrackedColumn, array: Any, facts: RowFacts) -> None:
     """Take from the rows what the footer will not say."""
-    if is_float(column.type):
+    if column.is_float:
         facts.nans += count_nans(array)
     elif isinstance(column.type, GeometryType | GeographyType):
         facts.nulls += array.null_count

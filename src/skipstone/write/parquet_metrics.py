@@ -26,7 +26,7 @@ from skipstone.metadata.types import (
 from skipstone.metadata.values import serialize_bound
 from skipstone.metadata.values.decimals import from_unscaled
 from skipstone.metadata.values.geo import GeoPoint
-from skipstone.write.metrics import FileMetrics, MetricsPlan, TrackedColumn, bound_bytes, is_float, merged
+from skipstone.write.metrics import FileMetrics, MetricsPlan, TrackedColumn, bound_bytes, merged
 
 
 @dataclass(slots=True)
@@ -61,20 +61,19 @@ def footer_metrics(footer: Any, plan: MetricsPlan, rows: Mapping[int, RowFacts])
     lower: dict[int, bytes] = {}
     upper: dict[int, bytes] = {}
     rows_count = footer.num_rows
-    wanted = {c.file_column for c in plan.tracked} | {place for place, _ in plan.sized}
-    columns = {place: [g.column(place) for g in groups] for place in wanted}
+    columns = {place: [g.column(place) for g in groups] for place in plan.file_columns}
     for column in plan.tracked:
         chunks = [_Chunk(c, c.statistics) for c in columns[column.file_column]]
         seen = rows.get(column.field_id)
         values[column.field_id] = rows_count
         if (null_count := _null_count(column, chunks, seen)) is not None:
             nulls[column.field_id] = null_count
-        if seen is not None and is_float(column.type):
+        if seen is not None and column.is_float:
             nans[column.field_id] = seen.nans
-        if isinstance(column.type, GeometryType) and column.mode.kind != "counts":
-            _add_box(column, chunks, lower, upper)
-        elif column.has_bounds:
+        if column.has_bounds:
             _add_bounds(column, chunks, seen, lower, upper)
+        elif isinstance(column.type, GeometryType) and column.mode.kind != "counts":
+            _add_box(column, chunks, lower, upper)
     return FileMetrics(
         column_sizes={i: sum([c.total_compressed_size for c in columns[place]]) for place, i in plan.sized},
         value_counts=values,
@@ -108,12 +107,13 @@ def _add_bounds(
     high = None if seen is None else seen.upper
     for chunk in chunks:
         statistics = chunk.statistics
-        if statistics is not None and statistics.has_min_max and not _is_nan(column, statistics):
-            low = merged(column.type, low, statistic_value(column.type, statistics.min_raw), is_upper=False)
-            high = merged(column.type, high, statistic_value(column.type, statistics.max_raw), is_upper=True)
+        found = None if statistics is None else _extremes(column, statistics)
+        if found is not None:
+            low = merged(column.type, low, statistic_value(column.type, found[0]), is_upper=False)
+            high = merged(column.type, high, statistic_value(column.type, found[1]), is_upper=True)
         elif not (_has_no_values(statistics, chunk, column, seen) or (seen is not None and seen.has_long_values)):
             return
-    if is_float(column.type):
+    if column.is_float:
         # Writers differ in which zero they keep: the wider one covers both.
         low, high = (-0.0 if low == 0 else low), (0.0 if high == 0 else high)
     for value, bounds, is_upper in ((low, lower, False), (high, upper, True)):
@@ -122,9 +122,12 @@ def _add_bounds(
             bounds[column.field_id] = data
 
 
-def _is_nan(column: TrackedColumn, statistics: Any) -> bool:
-    """Whether a bound is NaN, as some writers leave it: then it bounds nothing."""
-    return is_float(column.type) and (isnan(statistics.min_raw) or isnan(statistics.max_raw))
+def _extremes(column: TrackedColumn, statistics: Any) -> tuple[Any, Any] | None:
+    """The bounds as they are stored. One that is NaN, as some writers leave it, bounds nothing."""
+    if not statistics.has_min_max:
+        return None
+    low, high = statistics.min_raw, statistics.max_raw
+    return None if column.is_float and (isnan(low) or isnan(high)) else (low, high)
 
 
 def _has_no_values(statistics: Any, chunk: _Chunk, column: TrackedColumn, seen: RowFacts | None) -> bool:
@@ -133,7 +136,7 @@ def _has_no_values(statistics: Any, chunk: _Chunk, column: TrackedColumn, seen: 
         return False
     if statistics.null_count == chunk.column.num_values:
         return True
-    return is_float(column.type) and seen is not None and seen.nans > 0
+    return column.is_float and seen is not None and seen.nans > 0
 
 
 def statistic_value(type_: PrimitiveType, raw: Any) -> Value:

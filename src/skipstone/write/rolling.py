@@ -25,6 +25,7 @@ from skipstone.write.metrics import MetricsPlan
 from skipstone.write.orc import OrcFileWriter
 from skipstone.write.parquet import ParquetFileWriter
 from skipstone.write.settings import WriteSettings
+from skipstone.write.storing import Store
 
 WRITERS: Final[Mapping[str, OpenFile]] = {
     "parquet": ParquetFileWriter,
@@ -66,16 +67,13 @@ class RollingFiles:
     def is_open(self) -> bool:
         return self._open is not None
 
-    def write(self, table: pa.Table, *, size_in_bytes: int | None = None) -> None:
-        """Add rows, in row groups of the set size, in as many files as the target size asks for.
-
-        `size_in_bytes` is what they take in memory, if the caller knows.
-        """
+    def write(self, table: pa.Table) -> None:
+        """Add rows, in row groups of the set size, in as many files as the target size asks for."""
         settings = self._kind.settings
         rows = table.num_rows
         if not rows:
             return
-        bytes_a_row = max(1, (table.nbytes if size_in_bytes is None else size_in_bytes) // rows)
+        bytes_a_row = max(1, table.nbytes // rows)
         step = max(1, min(settings.row_group_size_bytes, settings.target_file_size_bytes) // bytes_a_row)
         for start in range(0, rows, step):
             if self._open is None:
@@ -84,12 +82,12 @@ class RollingFiles:
             if self._open.writer.size_in_bytes >= settings.target_file_size_bytes:
                 self.close()
 
-    def write_last(self, table: pa.Table, *, size_in_bytes: int) -> None:
-        """Add the last rows of the partition. A small file is made in memory and stored by one call, not by many."""
+    def write_last(self, table: pa.Table, *, store: Store) -> None:
+        """Add the last rows of the partition. A small file is made in memory and given to `store` whole."""
         settings = self._kind.settings
         limit = min(SMALL_FILE_BYTES, settings.row_group_size_bytes, settings.target_file_size_bytes)
-        if self._open is not None or size_in_bytes >= limit or not table.num_rows:
-            self.write(table, size_in_bytes=size_in_bytes)
+        if self._open is not None or not table.num_rows or not _is_below(limit, table):
+            self.write(table)
             return
         location = self._new_location()
         stream = pa.BufferOutputStream()
@@ -103,7 +101,7 @@ class RollingFiles:
         data = stream.getvalue().to_pybytes()
         # Listed first: if the answer of the storage is lost, `abandon` finds the file.
         self.files.append(self._data_file(location, facts, len(data), {}))
-        self._kind.storage.write_new(location, data)
+        store(location, data)
 
     def close(self, **more: Any) -> None:
         """End the open file, if any; `more` are further fields of its entry."""
@@ -140,6 +138,11 @@ class RollingFiles:
             sort_order_id=self._kind.sort_order_id,
             **more,
         )
+
+
+def _is_below(limit: int, table: pa.Table) -> bool:
+    """Whether rows take less memory than that. The buffers they share with other rows are weighed in no time."""
+    return table.get_total_buffer_size() < limit or table.nbytes < limit
 
 
 def _writer(kind: FileKind, stream: pa.NativeFile, location: str) -> FileWriter:

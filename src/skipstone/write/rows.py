@@ -32,10 +32,11 @@ from skipstone.write.files import added_files
 from skipstone.write.locations import DataLocations
 from skipstone.write.metrics import MetricsPlan, plan_metrics
 from skipstone.write.metrics_modes import metrics_modes
-from skipstone.write.rolling import FileKind, RollingFiles
+from skipstone.write.rolling import SMALL_FILE_BYTES, FileKind, RollingFiles
 from skipstone.write.routing import Partition, Router
 from skipstone.write.settings import WriteSettings, data_settings
 from skipstone.write.sorting import sort_table
+from skipstone.write.storing import SmallFiles, Store
 
 Rows: TypeAlias = "pa.RecordBatchReader | pa.Table | pa.RecordBatch"
 
@@ -129,13 +130,19 @@ class RowsWriter:
         self._buffer_bytes = buffer_bytes
         self._buffers: dict[Hashable, _Buffer] = {}
         self._waiting_bytes = 0
+        self._small = SmallFiles(storage)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take rows in; files may be written, but none is part of the table before a commit."""
         conformed = conform_batch(batch, self.fields, self._target)
+        rows, size_in_bytes = conformed.num_rows, conformed.nbytes
+        is_small = size_in_bytes <= SMALL_FILE_BYTES
         for partition, part in self._router.route(conformed):
             buffer = self._buffer(partition)
-            self._waiting_bytes += buffer.add(part)
+            # To weigh every part of a small batch would take longer than most of what else happens to it.
+            share = size_in_bytes * part.num_rows // rows + 1 if is_small else part.nbytes
+            buffer.add(part, share)
+            self._waiting_bytes += share
             if buffer.waiting_bytes >= self._flush_bytes:
                 self._flush(buffer)
         while self._waiting_bytes > self._buffer_bytes:
@@ -145,18 +152,21 @@ class RowsWriter:
         """Write what waits, close every file, and describe them all."""
         buffers = list(self._buffers.values())
         if len(buffers) > 1 and self._waiting_bytes >= PARALLEL_BYTES_MIN:
+            store = self._kind.storage.write_new
             with ThreadPoolExecutor(THREADS_MAX) as pool:
                 # Each partition has files of its own, and pyarrow lets go of the interpreter while it encodes.
-                for _ in pool.map(self._end, buffers):
+                for _ in pool.map(lambda buffer: self._end(buffer, store), buffers):
                     pass
         else:
             for buffer in buffers:
-                self._end(buffer)
+                self._end(buffer, self._small.add)
+            self._small.finish()
         files = [f for b in buffers for f in b.files.files]
         return added_files(files, self._router.partition_type, self._spec.spec_id)
 
     def abandon(self) -> None:
         """Remove every file of this write."""
+        self._small.stop()
         for buffer in self._buffers.values():
             buffer.files.abandon()
 
@@ -175,11 +185,10 @@ class RowsWriter:
             found = self._buffers[partition.key] = _Buffer(files)
         return found
 
-    def _end(self, buffer: _Buffer) -> None:
-        size_in_bytes = buffer.waiting_bytes
+    def _end(self, buffer: _Buffer, store: Store) -> None:
         rows = self._in_order(buffer)
         if rows is not None:
-            buffer.files.write_last(rows, size_in_bytes=size_in_bytes)
+            buffer.files.write_last(rows, store=store)
         buffer.files.close()
 
     def _flush(self, buffer: _Buffer) -> None:
@@ -188,11 +197,10 @@ class RowsWriter:
         self._limit_open_files(buffer)
 
     def _write_out(self, buffer: _Buffer) -> None:
-        size_in_bytes = buffer.waiting_bytes
         rows = self._in_order(buffer)
         if rows is None:
             return
-        buffer.files.write(rows, size_in_bytes=size_in_bytes)
+        buffer.files.write(rows)
         if not self._order.is_unsorted:
             # A file is sorted from its first row to its last, so rows sorted apart go to another file.
             buffer.files.close()
@@ -247,11 +255,9 @@ class _Buffer:
         self.waiting_bytes = 0
         self._batches: list[pa.RecordBatch] = []
 
-    def add(self, batch: pa.RecordBatch) -> int:
-        size = batch.nbytes
+    def add(self, batch: pa.RecordBatch, size_in_bytes: int) -> None:
         self._batches.append(batch)
-        self.waiting_bytes += size
-        return size
+        self.waiting_bytes += size_in_bytes
 
     def take(self) -> pa.Table | None:
         batches, self._batches = self._batches, []

@@ -34,6 +34,7 @@ from skipstone.metadata.types import (
     UUID,
     Field,
     ListType,
+    MapType,
     PrimitiveType,
     StructType,
 )
@@ -319,6 +320,32 @@ def test_rows_of_which_avro_stores_nothing_are_refused() -> None:
     listed = ListType(element_id=3, element=StructType((Field(id=4, name="u", type=UNKNOWN),)), element_required=True)
     with pytest.raises(Unsupported, match=r"column 'l'"):
         avro_layout(StructType((Field(id=1, name="id", type=LONG), Field(id=2, name="l", type=listed))))
+
+
+@pytest.mark.parametrize(
+    ("file_format", "type_", "is_refused"),
+    [
+        ("orc", ListType(element_id=3, element=UNKNOWN), True),
+        ("orc", MapType(key_id=3, key=STRING, value_id=4, value=UNKNOWN), True),
+        ("avro", ListType(element_id=3, element=UNKNOWN), True),
+        ("avro", MapType(key_id=3, key=STRING, value_id=4, value=UNKNOWN), False),
+        ("parquet", ListType(element_id=3, element=UNKNOWN), False),
+    ],
+)
+def test_lists_and_maps_of_unknown_come_back_or_are_refused_when_written(
+    file_format: str, type_: ListType | MapType, is_refused: bool
+) -> None:
+    schema = Schema(fields=(Field(id=1, name="id", type=LONG), Field(id=2, name="l", type=type_)))
+    metadata = new_table_metadata(schema, location="memory://lake/t", now_ms=1, format_version=3)
+    rows = pa.table({"id": [1]})
+    storage = MemoryStorage()
+    if is_refused:
+        with pytest.raises(Unsupported, match=r"Cannot write column 'l' \(id 2\)"):
+            write_rows(rows, metadata=metadata, storage=storage, file_format=file_format)
+        assert list(storage.list("memory://lake")) == []
+    else:
+        written = write_rows(rows, metadata=metadata, storage=storage, file_format=file_format)
+        assert read_values(storage, written["file_path"][0].as_py(), schema.struct) == [{1: 1, 2: None}]
 
 
 def test_a_column_whose_statistics_are_turned_off_has_none_in_the_footer_nor_in_the_manifest(tmp_path: Path) -> None:

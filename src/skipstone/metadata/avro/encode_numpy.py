@@ -19,11 +19,14 @@ _MORE: Final = np.uint64(128)
 
 
 def measure_varints(values: Ints) -> Ints:
-    return _sizes(_zigzag(values))
+    return np.ones(len(values), np.int64) if _are_short(values) else _sizes(_zigzag(values))
 
 
 def fill_varints(values: Ints, places: Ints, out: RawBytes) -> None:
     rest = _zigzag(values)
+    if _are_short(values):
+        out[places] = rest
+        return
     sizes = _sizes(rest)
     for byte in range(int(sizes.max(initial=0))):
         goes_on = sizes > byte + 1
@@ -62,6 +65,11 @@ def fill_counts(offsets: Ints, item_sizes: Ints, places: Ints, out: RawBytes) ->
     out[starts + np.diff(before[offsets])] = 0
     item_places: Ints = np.repeat(starts - before[offsets[:-1]], counts) + before[:-1]
     return item_places
+
+
+def _are_short(values: Ints) -> bool:
+    """Whether each takes one byte, as statuses, field ids, counts and lengths mostly do."""
+    return len(values) == 0 or bool(values.min() >= -64 and values.max() < 64)
 
 
 def _zigzag(values: Ints) -> Any:

@@ -126,6 +126,12 @@ def to_arrow_schema(schema: Schema | StructType) -> pa.Schema:
     return pa.schema([to_arrow_field(f) for f in schema.fields])
 
 
+def empty_table(schema: pa.Schema) -> pa.Table:
+    """A table without rows, a chunk a column. Arrow's own fails for UUIDs inside structs, lists and maps."""
+    nothing: Any = pa.nulls
+    return pa.Table.from_arrays([nothing(0, f.type) for f in schema], schema=schema)
+
+
 def value_to_arrow(type_: Type, value: Value) -> pa.Scalar[Any]:
     """One value as an Arrow scalar of `to_arrow_type(type_)`."""
     scalar: pa.Scalar[Any] = values_to_array(type_, [value])[0]

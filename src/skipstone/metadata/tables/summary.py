@@ -27,6 +27,8 @@ DATA: Final = 0
 POSITION_DELETES: Final = 1
 EQUALITY_DELETES: Final = 2
 
+_THREADS_FILES_MIN: Final = 100_000
+
 
 @dataclass(slots=True)
 class _Counts:
@@ -273,7 +275,7 @@ def _partition_texts(files: pa.Table) -> set[str]:
         return {""}
     children = {f"p{i}": column.field(i) for i in range(column.type.num_fields)}
     keys = [name for name, child in children.items() if not pa.types.is_null(child.type)]
-    different = pa.table(children).group_by(keys).aggregate([]) if keys and files.num_rows > 1 else pa.table(children)
+    different = _grouped(children, keys, []) if keys and files.num_rows > 1 else pa.table(children)
     return {repr(row) for row in zip(*(different[name].to_pylist() for name in keys))} if keys else {""}
 
 
@@ -315,7 +317,7 @@ def _groups(files: pa.Table, partition_width: int) -> Iterator[_Group]:
         if not pa.types.is_null(child.type):
             keys.append(f"p{i}")
     aggregates: list[Any] = [("records", "sum"), ("size", "sum"), ([], "count_all")]
-    grouped = pa.table(columns).group_by(keys).aggregate(aggregates)
+    grouped = _grouped(columns, keys, aggregates)
     tuples: list[Any] = [
         grouped[f"p{i}"] if f"p{i}" in keys else [pa.scalar(None, child.type)] * grouped.num_rows
         for i, child in enumerate(children)
@@ -331,6 +333,12 @@ def _groups(files: pa.Table, partition_width: int) -> Iterator[_Group]:
             records=records or 0,
             size=size or 0,
         )
+
+
+def _grouped(columns: dict[str, Any], keys: list[str], aggregates: list[Any]) -> pa.Table:
+    table = pa.table(columns)
+    # To wake threads for the files of a small commit takes longer than to count them.
+    return table.group_by(keys, use_threads=table.num_rows >= _THREADS_FILES_MIN).aggregate(aggregates)
 
 
 def _counted_columns(files: pa.Table) -> dict[str, Any]:
