@@ -19,7 +19,7 @@ import pyarrow.orc as po
 from skipstone.errors import Unsupported
 from skipstone.metadata.formats.arrow_types import nested_array, struct_array
 from skipstone.metadata.formats.orc_types import orc_write_schema
-from skipstone.metadata.types import StructType
+from skipstone.metadata.types import ListType, MapType, StructType, UnknownType, children, walk
 from skipstone.write.file_writer import FileFacts
 from skipstone.write.metrics import MetricsCollector, MetricsPlan
 from skipstone.write.reshape import check_stored, list_parts, reshape_table
@@ -154,4 +154,10 @@ def _check_fractions(array: Any, where: str) -> None:
 @lru_cache(maxsize=64)
 def _layout(struct: StructType) -> pa.Schema:
     check_stored(struct, "ORC")
+    for f in walk(struct):
+        if isinstance(f.type, ListType | MapType) and any(isinstance(c.type, UnknownType) for c in children(f.type)):
+            raise Unsupported(
+                f"Cannot write column '{f.name}' (id {f.id}) to ORC: it holds values of type unknown, which ORC cannot "
+                "store. Write Parquet, or give them another type first."
+            )
     return orc_write_schema(struct)
