@@ -390,6 +390,19 @@ def test_overwritten_partitions_are_those_that_spark_overwrites(
         spark.sql("DROP TABLE IF EXISTS default.plain_overwritten")
 
 
+def test_a_temporary_view_comes_before_a_table_of_the_current_namespace(spark: Any, run: Run, lake: Any) -> None:
+    session = spark.newSession()
+    skipstone.spark.attach(session, lake, name="lake")
+    skipstone.sql(session, "USE shop")
+    session.sql("SELECT 7 AS id").createOrReplaceTempView("t")
+    assert skipstone.sql(session, "SELECT id FROM t").collect() == [(7,)]
+    assert skipstone.sql(session, "SELECT count(*) FROM shop.t").collect() == [(3,)]
+    skipstone.sql(session, "DELETE FROM t WHERE id = 1")
+    assert ids(run) == [2, 3]
+    session.catalog.dropTempView("t")
+    assert skipstone.sql(session, "SELECT count(*) FROM t").collect() == [(2,)]
+
+
 # -- metadata columns
 
 

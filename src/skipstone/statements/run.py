@@ -5,6 +5,7 @@ What we do not know is Spark's: it is passed on as it is, unless it names one of
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from skipstone.errors import Unsupported
@@ -38,10 +39,14 @@ def sql(spark: Any, text: str, *, catalog: Lake | None = None) -> Any:
     own = attached = attached_to(session)
     if catalog is not None:
         attached = Attached(lakes={**own.lakes, "": catalog}, default="", namespace=own.namespace, views=own.views)
-    names = Names(attached)
+    names = Names(attached, is_view=partial(_is_temporary_view, session))
     answer = _answer(session, names, Tokens.of(text))
     own.namespace = attached.namespace  # USE is for the session, whichever catalog a statement is for
     return nothing(session) if answer is None else answer
+
+
+def _is_temporary_view(spark: Any, name: str) -> bool:
+    return bool(spark._jsparkSession.sessionState().catalog().getRawTempView(name).isDefined())
 
 
 def _answer(spark: Any, names: Names, tokens: Tokens) -> Any:
