@@ -170,9 +170,7 @@ def as_frame(spark: Any, rows: Any) -> Any:
     return rows if is_spark_frame(rows) else spark.createDataFrame(rows)
 
 
-def _over(
-    spark: Any, text: str, frames: Mapping[Reference, Any], hidden: Mapping[Reference, tuple[str, ...]]
-) -> Any:
+def _over(spark: Any, text: str, frames: Mapping[Reference, Any], hidden: Mapping[Reference, tuple[str, ...]]) -> Any:
     """The query's text over these frames, which have names only while Spark analyses it."""
     with named(spark, frames) as names:
         return spark_sql(spark, rewrite(text, names, hidden))
