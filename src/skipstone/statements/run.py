@@ -55,6 +55,7 @@ def _answer(spark: Any, names: Names, tokens: Tokens) -> Any:
         return insert(spark, names, tokens, definitions)
     if tokens.looks_at_any(*_QUERIES):
         check_syntax(spark, tokens.text)
+        _refuse_where_at_the_end(tokens)
         verb = _verb_after(tokens)
         if verb is not None:
             return _hidden_change(spark, names, tokens, verb)
@@ -102,6 +103,13 @@ def _definitions_before_insert(tokens: Tokens) -> str:
     if not tokens.accept("INSERT"):
         tokens.at, found = first, ""
     return found
+
+
+def _refuse_where_at_the_end(tokens: Tokens) -> None:
+    """Spark's parser takes the word for the alias of the table before it, and all rows for those that are wanted."""
+    ahead = Tokens(tokens.text, tokens.items, len(tokens.items) - 1)
+    if ahead.accept("WHERE"):
+        ahead.fail("a condition")
 
 
 def _verb_after(tokens: Tokens) -> str | None:
