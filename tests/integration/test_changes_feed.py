@@ -128,3 +128,32 @@ def test_columns_with_odd_names_are_told(tmp_path: Path, spark: Any, name: str, 
     told = table.changes(after=before, identifier=[name], filter=skipstone.col(name) == 1, spark=spark)
     assert told.columns[:2] == [name, "s"]
     assert sorted(tuple(r)[:3] for r in told.collect()) == [(1, "a", "UPDATE_BEFORE"), (1, "b", "UPDATE_AFTER")]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_where_nothing_changed_there_are_the_columns_and_no_rows(tmp_path: Path, spark: Any, version: int) -> None:
+    table = made(tmp_path, version, "merge-on-read")
+    table.append([{"id": 1, "s": "a"}])
+    frame = table.changes(after=table.current_snapshot.snapshot_id, spark=spark)
+    assert frame.collect() == []
+    assert frame.schema.simpleString() == (
+        "struct<id:bigint,s:string,_change_type:string,_change_ordinal:int,_commit_snapshot_id:bigint>"
+    )
+
+
+def test_rows_that_differ_in_the_sign_of_a_zero_only_are_told_apart(tmp_path: Path, spark: Any) -> None:
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "lake"))
+    columns = [("id", "long"), ("x", "double"), ("st", "struct<y: float>")]
+    table = lake.create_table("db.t", columns, format_version=2)
+    zeros = [(1, 0.0, -0.0), (1, -0.0, -0.0), (1, -0.0, 0.0), (1, -0.0, -0.0), (2, float("nan"), None), (3, None, 0.0)]
+    table.append([{"id": i, "x": x, "st": {"y": y}} for i, x, y in zeros])
+    first = table.current_snapshot.snapshot_id
+    table.delete("id = 3")  # the others are copied
+    table.overwrite([{"id": 1, "x": 0.0, "st": {"y": -0.0}}, {"id": 1, "x": -0.0, "st": {"y": -0.0}}])
+    told = table.changes(after=first, spark=spark).selectExpr("_change_ordinal", "_change_type", "x", "st.y")
+    assert sorted(map(repr, map(tuple, told.collect()))) == sorted(
+        map(repr, [
+            (0, "DELETE", None, 0.0), (1, "DELETE", -0.0, -0.0), (1, "DELETE", -0.0, 0.0),
+            (1, "DELETE", float("nan"), None),
+        ])
+    )  # fmt: skip

@@ -213,6 +213,26 @@ def test_names_that_differ_in_case_only_are_read_in_any_session(catalog: Any, sp
         assert [tuple(r) for r in table.scan("st.X = 'y'").to_spark(session).collect()] == [(1, "b", (1, "y"))]
 
 
+def test_statements_tell_names_apart_that_differ_in_case_only_where_the_session_does(catalog: Any, spark: Any) -> None:
+    strict = session_with(spark, {"spark.sql.caseSensitive": "true"})
+
+    def run(text: str) -> list[tuple[Any, ...]]:
+        return sorted(tuple(r) for r in skipstone.sql(strict, text, catalog=catalog).collect())
+
+    run("CREATE TABLE d.t (a INT, A STRING, st STRUCT<x: INT, X: STRING>) USING skipstone PARTITIONED BY (A)")
+    run("INSERT INTO d.t VALUES (1, 'p', named_struct('x', 1, 'X', 'u'))")
+    run("INSERT INTO d.t PARTITION (A = 'q') VALUES (2, named_struct('x', 2, 'X', 'v'))")
+    run("INSERT INTO d.t (A, a) VALUES ('r', 3)")
+    run("UPDATE d.t SET A = 'z', st.X = 'w' WHERE a = 1")
+    run(
+        "MERGE INTO d.t t USING (SELECT 'q' AS A, 7 AS a, named_struct('x', 0, 'X', 'm') AS st) s ON t.A = s.A "
+        "WHEN MATCHED THEN UPDATE SET *"
+    )
+    assert run("SELECT a, A, st.x, st.X FROM d.t WHERE st.X <> 'v'") == [(1, "z", 1, "w"), (7, "q", 0, "m")]
+    run("DELETE FROM d.t WHERE A = 'z'")
+    assert run("SELECT a, A FROM d.t") == [(3, "r"), (7, "q")]
+
+
 @pytest.mark.parametrize("name", ["a.b", "we`ird", "count"])
 @pytest.mark.parametrize("mode", ["merge", "equality-delete"])
 def test_rows_are_upserted_by_keys_with_odd_names(catalog: Any, spark: Any, name: str, mode: str) -> None:

@@ -218,6 +218,17 @@ def test_other_formats_are_written_in_tasks(catalog: Any, spark: Any, file_forma
         table.append(spark.sql("SELECT 'x' id"))
 
 
+def test_lists_that_hold_no_lists_are_written_in_tasks(catalog: Any, spark: Any) -> None:
+    columns = [("id", "long"), ("li", "list<list<string>>"), ("m", "map<int, list<int>>")]
+    table = catalog.create_table("db.t", columns, properties={"write.format.default": "avro"})
+    frame = spark.createDataFrame(
+        [(1, [], {}), (2, None, None)], "id long, li array<array<string>>, m map<int, array<int>>"
+    )
+    table.append(frame)
+    assert rows_of(table) == [(1, [], []), (2, None, None)]
+    assert sorted(map(tuple, table.scan().to_spark(spark).collect())) == [(1, [], {}), (2, None, None)]
+
+
 def test_overwrites_branches_and_transactions(catalog: Any, spark: Any) -> None:
     table = catalog.create_table("db.orders", ORDERS, partition_by=["state"])
     declared = table.schema

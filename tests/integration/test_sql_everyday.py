@@ -388,3 +388,42 @@ def test_overwritten_partitions_are_those_that_spark_overwrites(
     finally:
         spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
         spark.sql("DROP TABLE IF EXISTS default.plain_overwritten")
+
+
+def test_a_temporary_view_comes_before_a_table_of_the_current_namespace(spark: Any, run: Run, lake: Any) -> None:
+    session = spark.newSession()
+    skipstone.spark.attach(session, lake, name="lake")
+    skipstone.sql(session, "USE shop")
+    session.sql("SELECT 7 AS id").createOrReplaceTempView("t")
+    assert skipstone.sql(session, "SELECT id FROM t").collect() == [(7,)]
+    assert skipstone.sql(session, "SELECT count(*) FROM shop.t").collect() == [(3,)]
+    skipstone.sql(session, "DELETE FROM t WHERE id = 1")
+    assert ids(run) == [2, 3]
+    session.catalog.dropTempView("t")
+    assert skipstone.sql(session, "SELECT count(*) FROM t").collect() == [(2,)]
+
+
+# -- metadata columns
+
+
+def test_rows_are_found_by_metadata_columns_and_a_star_does_not_show_them(run: Run) -> None:
+    assert rows(run("SELECT * FROM shop.t WHERE _row_id = 1 OR _pos > 9")) == [
+        tuple(r) for r in run("SELECT id, s, n, d FROM shop.t WHERE _row_id = 1").collect()
+    ]
+    found = run("SELECT *, _row_id + 0 AS r, t._partition.s AS p FROM shop.t t WHERE t._partition.s = 'b' AND n > 0")
+    assert found.columns == ["id", "s", "n", "d", "r", "p"]
+    (row,) = found.collect()
+    assert (row.id, row.p) == (2, "b")
+    assert run("SELECT a.*, b._pos FROM shop.t a JOIN shop.t b ON a._row_id = b._row_id").columns == [
+        "id", "s", "n", "d", "_pos"
+    ]  # fmt: skip
+    told = run("EXPLAIN SELECT id FROM shop.t WHERE _row_id = 1 AND id > 1").first()[0]
+    assert "not used for skipping: (t._row_id = 1L)" in told and "filter: id IS NOT NULL AND id > 1" in told
+    run(f"DELETE FROM shop.t WHERE _row_id = {row.r}")
+    assert ids(run) == [1, 3]
+    run("UPDATE shop.t SET n = 9 WHERE _pos = 0 AND _file LIKE '%parquet' AND id = 1")
+    assert rows(run("SELECT id, n FROM shop.t")) == [(1, 9), (3, 3)]
+
+
+def test_text_that_only_spark_can_parse_is_a_query_all_the_same(run: Run) -> None:
+    assert rows(run("SELECT id FROM shop.t |> WHERE id > 1 |> ORDER BY id |> LIMIT 1")) == [(2,)]

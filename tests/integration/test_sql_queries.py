@@ -106,6 +106,20 @@ def test_a_filter_that_cannot_be_used_is_said_so(spark: Any, lake: Any) -> None:
     assert "s = 'zz'" in text
 
 
+@pytest.mark.parametrize(
+    ("text", "unused"),
+    [
+        ("SELECT * FROM shop.b LEFT JOIN shop.a ON a.id = b.id WHERE coalesce(a.k, 7) = 7", "(coalesce(a.k, 7) = 7)"),
+        ("SELECT * FROM (SELECT * FROM shop.a LIMIT 5) q WHERE id = 3", "(q.id = 3L)"),
+        ("SELECT * FROM shop.a JOIN shop.b ON a.id = b.id AND a.m + b.m > 3", "a.m + b.m"),
+    ],
+)
+def test_a_filter_that_stays_above_a_join_or_a_limit_is_said_so(spark: Any, lake: Any, text: str, unused: str) -> None:
+    told = run(spark, lake, f"EXPLAIN {text}").first()[0].split("== Physical Plan ==")[0]
+    (line,) = [x for x in told.split("-- shop.a")[1].split("--")[0].splitlines() if x.startswith("not used")]
+    assert unused in line and "a.id = b.id" not in told
+
+
 def test_the_present_is_one_moment_for_the_whole_query(spark: Any, lake: Any) -> None:
     expected = answer(spark.sql("SELECT id FROM plain_a WHERE d < current_date() AND ts < now()"))
     assert answer(run(spark, lake, "SELECT id FROM shop.a WHERE d < current_date() AND ts < now()")) == expected

@@ -196,3 +196,10 @@ def test_where_without_a_condition_changes_nothing(run: Run, statement: str) -> 
     with pytest.raises(InvalidInput, match=r"expected a condition|[Ss]yntax"):
         run(statement)
     assert rows(run("SELECT * FROM shop.t")) == [(1, "a")]
+
+
+def test_a_query_that_ends_with_where_is_refused_at_its_end(run: Run) -> None:
+    text = "SELECT id FROM shop.shipping_address WHERE"
+    with pytest.raises(InvalidInput, match="expected a condition, got the end of the statement") as refused:
+        run(text)
+    assert text in str(refused.value)

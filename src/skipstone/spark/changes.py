@@ -22,17 +22,18 @@ import pyarrow
 import pyarrow.compute
 from pyspark.sql import Window
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from skipstone.errors import InvalidInput
 from skipstone.metadata.reserved import FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
 from skipstone.metadata.tables.history import snapshots_between
 from skipstone.metadata.tables.snapshots import Operation, Snapshot
-from skipstone.metadata.types import MapType, walk
+from skipstone.metadata.types import DoubleType, FloatType, MapType, VariantType, walk
 from skipstone.plan import ScanPlan, plan_scan
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.scan import Scan
 from skipstone.spark.scan import read_scan
-from skipstone.spark.scan_names import quoted
+from skipstone.spark.scan_names import PREFIX, quoted
 from skipstone.spark.types import to_spark_struct
 
 pa: Any = pyarrow
@@ -42,6 +43,9 @@ CHANGE_TYPE: Final = "_change_type"
 CHANGE_ORDINAL: Final = "_change_ordinal"
 COMMIT_SNAPSHOT_ID: Final = "_commit_snapshot_id"
 INSERT, DELETE, UPDATE_BEFORE, UPDATE_AFTER = "INSERT", "DELETE", "UPDATE_BEFORE", "UPDATE_AFTER"
+_COUNT: Final = f"{PREFIX}count"
+_ROW: Final = f"{PREFIX}row"
+_TEXT: Final = f"{PREFIX}text"
 _LINEAGE: Final = (ROW_ID.name, LAST_UPDATED_SEQUENCE_NUMBER.name)
 
 
@@ -170,14 +174,31 @@ def _without_copies(scan: Scan, gone: Any, come: Any, *, by_lineage: bool) -> tu
     if by_lineage:
         keys = list(_LINEAGE)
         return gone.join(come, keys, "left_anti"), come.join(gone, keys, "left_anti")
-    if any(isinstance(f.type, MapType) for top in scan.wanted.fields for f in (top, *walk(top.type))):
+    if any(isinstance(f.type, MapType | VariantType) for f in walk(scan.wanted)):
         raise InvalidInput(
-            f"Cannot tell copied rows of {scan.name} from changed ones: Spark cannot compare its map columns. "
+            f"Cannot tell copied rows of {scan.name} from changed ones: Spark compares no maps or variants. "
             "Leave them out with columns=[...], or pass keep_copies=True."
         )
+    return _without_equal_rows(scan, gone, come)
+
+
+def _without_equal_rows(scan: Scan, gone: Any, come: Any) -> tuple[Any, Any]:
+    """Both sides without the rows that are on both, each as often as it is on both.
+
+    Spark groups -0.0 with 0.0 and gives back neither: their text tells them apart, and rows are handed over whole.
+    """
     shown = [F.col(quoted(n)) for n in _shown(scan)]
-    gone, come = gone.select(*shown), come.select(*shown)
-    return gone.exceptAll(come), come.exceptAll(gone)
+    row = F.struct(*shown)
+    has_floats = any(isinstance(f.type, FloatType | DoubleType) for f in walk(scan.wanted))
+    keys = [*shown, row.cast("string").alias(_TEXT)] if has_floats else shown
+    both = gone.select(*shown, F.lit(1).alias(_COUNT)).unionAll(come.select(*shown, F.lit(-1).alias(_COUNT)))
+    left = both.groupBy(*keys).agg(F.sum(_COUNT).cast("int").alias(_COUNT), F.first(row).alias(_ROW))
+
+    def only(sign: int) -> Any:
+        times = F.lit(sign) * F.col(_COUNT)
+        return left.where(times > 0).select(F.explode(F.array_repeat(_ROW, times)).alias(_ROW)).select(f"{_ROW}.*")
+
+    return only(1), only(-1)
 
 
 def _difference(spark: Any, scan: Scan, files: ChangedFiles) -> tuple[Any, Any]:
@@ -201,6 +222,8 @@ def _paired(changes: Any, identifier: Sequence[str]) -> Any:
 
 def _schema(scan: Scan) -> Any:
     shown = to_spark_struct(scan.wanted, all_optional=True)
-    for name, type_ in ((CHANGE_TYPE, "string"), (CHANGE_ORDINAL, "int"), (COMMIT_SNAPSHOT_ID, "bigint")):
+    for name, type_ in (
+        (CHANGE_TYPE, T.StringType()), (CHANGE_ORDINAL, T.IntegerType()), (COMMIT_SNAPSHOT_ID, T.LongType()),
+    ):  # fmt: skip
         shown = shown.add(name, type_)
     return shown

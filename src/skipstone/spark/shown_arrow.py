@@ -9,6 +9,7 @@ import pyarrow
 import pyarrow.compute
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from skipstone.metadata.formats.arrow_types import nested_array, struct_array
 from skipstone.metadata.types import (
     UUID,
     FixedType,
@@ -20,6 +21,7 @@ from skipstone.metadata.types import (
     VariantType,
 )
 from skipstone.spark.types import to_spark_struct
+from skipstone.write.reshape import list_parts
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
@@ -57,12 +59,14 @@ def _shown(array: Any, type_: Type, target: Any) -> Any:
         case StructType(fields):
             return _struct(array, fields, target)
         case ListType():
-            values = _shown(array.values, type_.element, target.value_type)
-            return pa.ListArray.from_arrays(array.offsets, values, type=target, mask=_mask(array))
+            offsets, (values,) = list_parts(array)
+            shown = _shown(values, type_.element, target.value_type)
+            return nested_array(target, offsets, [shown], array.is_null())
         case MapType():
-            keys = _shown(array.keys, type_.key, target.key_type)
-            items = _shown(array.items, type_.value, target.item_type)
-            return pa.MapArray.from_arrays(array.offsets, keys, items, type=target, mask=_mask(array))
+            offsets, (keys, items) = list_parts(array)
+            key = _shown(keys, type_.key, target.key_type)
+            value = _shown(items, type_.value, target.item_type)
+            return nested_array(target, offsets, [key, value], array.is_null())
         case FixedType():
             return array.cast(pa.binary()).cast(target)
         case _ if type_ == UUID:
@@ -72,11 +76,5 @@ def _shown(array: Any, type_: Type, target: Any) -> Any:
 
 
 def _struct(array: Any, fields: tuple[Any, ...], target: Any) -> Any:
-    if not fields:
-        return pa.array([None if n else {} for n in array.is_null().to_pylist()], target)
     children = [_shown(array.field(i), f.type, target.field(i).type) for i, f in enumerate(fields)]
-    return pa.StructArray.from_arrays(children, fields=list(target), mask=array.is_null())
-
-
-def _mask(array: Any) -> Any:
-    return array.is_null() if array.null_count and array.offset == 0 else None
+    return struct_array(target, children, array.is_null())

@@ -18,6 +18,7 @@ from skipstone.spark.literals import literal_sql
 from skipstone.spark.row_changes import kept_lineage
 from skipstone.spark.scan_names import quoted
 from skipstone.spark.types import cast_sql
+from skipstone.statements.spelling import meant
 from skipstone.statements.tokens import Tokens
 
 
@@ -76,9 +77,10 @@ def descend(struct: Any, parts: Sequence[str]) -> tuple[Field, ...] | None:
     for part in parts:
         if not isinstance(struct, StructType):
             return None
-        field = next((f for f in struct.fields if f.name.lower() == part.lower()), None)
-        if field is None:
+        name = meant(part, [f.name for f in struct.fields])
+        if name is None:
             return None
+        field = next(f for f in struct.fields if f.name == name)
         path.append(field)
         struct = field.type
     return tuple(path) or None

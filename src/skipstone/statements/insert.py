@@ -18,6 +18,7 @@ from skipstone.statements.assignments import default_text
 from skipstone.statements.columns import constant
 from skipstone.statements.names import Found, Names
 from skipstone.statements.query import check_syntax, plan_query, run_query
+from skipstone.statements.spelling import meant
 from skipstone.statements.tokens import Tokens
 
 
@@ -139,13 +140,16 @@ def _targets(wanted: Insertion, found: Found) -> Sequence[str]:
     names = [f.name for f in found.table.schema.fields]
     targets = () if wanted.by_name else wanted.columns or _by_position(found, wanted.fixed)
     given = [*targets, *(n for n, v in wanted.fixed.items() if v is not None)]
-    for i, name in enumerate(given):
-        if name.lower() not in {n.lower() for n in names}:
+    seen: set[str] = set()
+    for name in given:
+        known = meant(name, names)
+        if known is None:
             raise InvalidInput(
                 f"Cannot insert into {found.table.name}: unknown column {name!r}. {what_exists('Columns', name, names)}"
             )
-        if name.lower() in {n.lower() for n in given[:i]}:
+        if known in seen:
             raise InvalidInput(f"Cannot insert into {found.table.name}: column {name!r} is named twice.")
+        seen.add(known)
     return targets
 
 
@@ -175,8 +179,9 @@ def _type(found: Found, name: str) -> Any:
 
 def _by_position(found: Found, fixed: dict[str, str | None]) -> Sequence[str]:
     """Columns in the table's order; those that PARTITION names come last if it gives them no value."""
-    lowered = {n.lower() for n in fixed}
-    plain = [f.name for f in found.table.schema.fields if f.name.lower() not in lowered]
+    names = [f.name for f in found.table.schema.fields]
+    elsewhere = {meant(n, names) for n in fixed}
+    plain = [n for n in names if n not in elsewhere]
     return [*plain, *(n for n, v in fixed.items() if v is None)]
 
 

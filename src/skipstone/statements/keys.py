@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from skipstone.errors import SkipstoneError
 from skipstone.metadata.types import BinaryType, DoubleType, Field, FloatType, PrimitiveType, StringType, UuidType
@@ -21,6 +19,8 @@ from skipstone.scan import Scan
 from skipstone.spark.scan_names import quoted
 from skipstone.spark.settled import collect_up_to
 from skipstone.spark.types import to_spark_type
+from skipstone.statements.references import tree_of
+from skipstone.statements.spelling import meant
 from skipstone.upsert import reach
 
 # Keys come here up to so many, of text up to fewer; of more only their ends are asked for.
@@ -38,9 +38,8 @@ def source_keys(spark: Any, scan: Scan, source: Any, on: str, target: str, alias
 
 def _equal(scan: Scan, source: Any, on: str, target: str, alias: str) -> Iterator[tuple[Field, str, bool]]:
     """Columns of the table that must equal a column of the source, and whether null equals null (`<=>`)."""
-    try:
-        tree = sqlglot.parse_one(on, read="spark")
-    except SqlglotError:
+    tree = tree_of(on)
+    if tree is None:
         return
     for part in tree.flatten() if isinstance(tree, exp.And) else [tree]:
         part = part.unnest()
@@ -55,7 +54,8 @@ def _equal(scan: Scan, source: Any, on: str, target: str, alias: str) -> Iterato
 def _own(scan: Scan, tree: exp.Expr, target: str) -> Field | None:
     if not isinstance(tree, exp.Column) or len(tree.parts) != 2 or tree.table.lower() != target.lower():
         return None
-    field = next((f for f in scan.schema.fields if f.name.lower() == tree.name.lower()), None)
+    name = meant(tree.name, [f.name for f in scan.schema.fields])
+    field = next((f for f in scan.schema.fields if f.name == name), None)
     if field is None or not isinstance(field.type, PrimitiveType):
         return None
     return None if isinstance(field.type, FloatType | DoubleType | UuidType) else field
@@ -64,8 +64,7 @@ def _own(scan: Scan, tree: exp.Expr, target: str) -> Field | None:
 def _other(source: Any, tree: exp.Expr, alias: str) -> str | None:
     if not isinstance(tree, exp.Column) or len(tree.parts) != 2 or tree.table.lower() != alias.lower():
         return None
-    alike = [c for c in source.columns if c.lower() == tree.name.lower()]
-    return alike[0] if len(alike) == 1 else None
+    return meant(tree.name, source.columns)
 
 
 def _reach(source: Any, field: Field, column: str, with_nulls: bool) -> Predicate | None:

@@ -20,6 +20,7 @@ from skipstone.metadata.schema import Schema
 from skipstone.spark.scan_names import quoted
 from skipstone.statements.assignments import Assignment, default_text, descend, parse_assignments
 from skipstone.statements.references import owned
+from skipstone.statements.spelling import meant
 from skipstone.statements.tokens import Tokens
 
 
@@ -165,15 +166,15 @@ def taken_from_source(clause: Clause, schema: Schema, columns: Sequence[str], al
     """A clause with `*` as the assignments it means: every column of the table from the source's of that name."""
     if not clause.takes_all:
         return clause
-    lowered = {c.lower(): c for c in columns}
-    missing = [f.name for f in schema.fields if f.name.lower() not in lowered]
+    theirs = {f.name: meant(f.name, columns) for f in schema.fields}
+    missing = [name for name, column in theirs.items() if column is None]
     if missing:
         raise InvalidInput(
             f"Cannot merge with {clause.action.value.upper()} *: the source has no column {missing[0]!r}. "
             f"Columns of the source: {', '.join(columns)}. Name the columns to set."
         )
     values = tuple(
-        Assignment(path=(f,), text=f"{quoted(alias)}.{quoted(lowered[f.name.lower()])}", alias=f"__set_{number}_{i}")
+        Assignment(path=(f,), text=f"{quoted(alias)}.{quoted(str(theirs[f.name]))}", alias=f"__set_{number}_{i}")
         for i, f in enumerate(schema.fields)
     )
     return Clause(side=clause.side, action=clause.action, condition=clause.condition, values=values)

@@ -7,7 +7,7 @@ A name is looked up in the session's catalogs: `orders` in the current namespace
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -41,11 +41,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """How names are looked up in one session. `bound` names mean what a statement says they mean."""
+    """How names are looked up in one session. `bound` names mean what a statement says they mean.
+
+    A temporary view of the session, which `is_view` tells, comes before a table of the current namespace.
+    """
 
     attached: Attached
     bound: Mapping[str, Found] = field(default_factory=dict)
     frames: Mapping[str, Any] = field(default_factory=dict)
+    is_view: Callable[[str], bool] = lambda name: False
 
     def with_target(self, name: str, found: Found, columns: tuple[str, ...]) -> Names:
         """The same names and one for the table that a statement changes, with metadata columns."""
@@ -77,7 +81,9 @@ class Names:
         """The table that a name in a query means; None if it is none of ours."""
         if len(parts) == 1 and parts[0] in self.bound:
             return self.bound[parts[0]]
-        if not self.attached.lakes or (len(parts) == 1 and not self.attached.namespace):
+        if not self.attached.lakes:
+            return None
+        if len(parts) == 1 and (not self.attached.namespace or self.is_view(parts[0])):
             return None
         lake, identifier = self.place(parts)
         table = _load(lake, identifier)

@@ -59,6 +59,7 @@ class QueryPlan:
     given: str  # the same before the present became literals: what columns without a name are called comes from here
     uses: tuple[TableUse, ...]
     others: Mapping[Reference, Any]  # inspection tables and frames, which are read whole
+    hidden: Mapping[Reference, tuple[str, ...]]  # metadata columns that tables show because the query names them
 
     def replacing(self, use: TableUse, scan: Scan) -> QueryPlan:
         """The same query with one of its tables read by another scan."""
@@ -76,10 +77,11 @@ def plan_query(spark: Any, names: Names, text: str) -> QueryPlan:
     inspected |= {r: names.frames[r.parts[0]] for r in references if len(r.parts) == 1 and r.parts[0] in names.frames}
     extra = metadata_columns_in(whole)
     scans = {r: _scan(spark, r, f, extra) for r, f in found if f.inspection is None}
-    pushed = _pushed(spark, whole, scans, inspected) if can_prune and scans else {}
+    hidden = {r: _beyond_its_own(scans[r]) for r, f in found if r in scans and f.columns is None}
+    pushed = _pushed(spark, whole, scans, inspected, hidden) if can_prune and scans else {}
     nothing = PushedFilter() if can_prune else PushedFilter(unused=(_NOT_PRUNED,))
     uses = tuple(_use(r, scan, pushed.get(r, nothing)) for r, scan in scans.items())
-    return QueryPlan(text=whole, given=given, uses=uses, others=inspected)
+    return QueryPlan(text=whole, given=given, uses=uses, others=inspected, hidden=hidden)
 
 
 def run_query(spark: Any, plan: QueryPlan, numbered: Mapping[Reference, Sequence[str]] = MappingProxyType({})) -> Any:
@@ -91,7 +93,7 @@ def run_query(spark: Any, plan: QueryPlan, numbered: Mapping[Reference, Sequence
         for use in plan.uses
     }
     frames |= {r: as_frame(spark, t) for r, t in plan.others.items()}
-    answer = _over(spark, plan.text, frames)
+    answer = _over(spark, plan.text, frames, plan.hidden)
     return answer if plan.given == plan.text else answer.toDF(*_names_of_columns(spark, plan, frames))
 
 
@@ -99,7 +101,9 @@ def _names_of_columns(spark: Any, plan: QueryPlan, frames: Mapping[Reference, An
     """What Spark calls the columns of the query as it was given."""
     by_place = sorted(frames, key=lambda r: r.start)
     again = [r for r in find_references(plan.given) if r.parts in {p.parts for p in by_place}]
-    names: list[str] = _over(spark, plan.given, {new: frames[old] for new, old in zip(again, by_place)}).columns
+    told = dict(zip(by_place, again))
+    hidden = {told[r]: columns for r, columns in plan.hidden.items()}
+    names: list[str] = _over(spark, plan.given, {told[r]: frames[r] for r in told}, hidden).columns
     return names
 
 
@@ -116,6 +120,11 @@ def _scan(spark: Any, reference: Reference, found: Found, extra: tuple[str, ...]
         return scan
     own = [f.name for f in scan.schema.fields]
     return replace(scan, columns=[*own, *(name for name in extra if name not in own)])
+
+
+def _beyond_its_own(scan: Scan) -> tuple[str, ...]:
+    """The columns that a scan shows besides those of its schema."""
+    return tuple(f.name for f in scan.wanted.fields[len(scan.schema.fields) :])
 
 
 def _moment(spark: Any, reference: Reference, found: Found) -> dict[str, Any]:
@@ -137,12 +146,16 @@ def _value(spark: Any, expression: str, shown: str) -> Any:
 
 
 def _pushed(
-    spark: Any, text: str, scans: Mapping[Reference, Scan], inspected: Mapping[Reference, Any]
+    spark: Any,
+    text: str,
+    scans: Mapping[Reference, Scan],
+    inspected: Mapping[Reference, Any],
+    hidden: Mapping[Reference, tuple[str, ...]],
 ) -> dict[Reference, PushedFilter]:
     relations = empty_relations(spark, [to_spark_struct(scan.wanted) for scan in scans.values()])
     frames = {r: frame for r, (frame, _) in zip(scans, relations)}
     frames |= {r: as_frame(spark, t) for r, t in inspected.items()}
-    found = pushed_filters(spark, _over(spark, text, frames))
+    found = pushed_filters(spark, _over(spark, text, frames, hidden))
     return {r: found[root] for r, (_, root) in zip(scans, relations) if root in found}
 
 
@@ -157,10 +170,10 @@ def as_frame(spark: Any, rows: Any) -> Any:
     return rows if is_spark_frame(rows) else spark.createDataFrame(rows)
 
 
-def _over(spark: Any, text: str, frames: Mapping[Reference, Any]) -> Any:
+def _over(spark: Any, text: str, frames: Mapping[Reference, Any], hidden: Mapping[Reference, tuple[str, ...]]) -> Any:
     """The query's text over these frames, which have names only while Spark analyses it."""
     with named(spark, frames) as names:
-        return spark_sql(spark, rewrite(text, names))
+        return spark_sql(spark, rewrite(text, names, hidden))
 
 
 def spark_sql(spark: Any, text: str) -> Any:

@@ -16,6 +16,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from skipstone.spark.scan_names import quoted
+from skipstone.statements.stars import Source, star_edits
 from skipstone.statements.tokens import Token, Tokens
 
 _VERSION: Final = ("VERSION", "SYSTEM_VERSION")
@@ -54,24 +55,25 @@ def find_references(text: str) -> list[Reference]:
 def _found(text: str) -> tuple[Reference, ...]:
     tokens = Tokens.of(text)
     places = {token.start: i for i, token in enumerate(tokens.items)}
-    tree = _tree(text)
+    tree = tree_of(text)
     named = list(_guessed_names(tokens) if tree is None else _parsed_names(tree))
     found = [_reference(tokens, places[start], *name) for start, *name in named if start in places]
     return tuple(sorted(found, key=lambda reference: reference.start))
 
 
 @lru_cache(maxsize=_REMEMBERED_MAX)
-def _tree(text: str) -> exp.Expr | None:
+def tree_of(text: str) -> exp.Expr | None:
     """The text as a tree, to be looked at and never changed; None if only Spark can parse it."""
     try:
         return sqlglot.parse_one(text, read="spark")
-    except SqlglotError:
+    except (SqlglotError, AttributeError, RecursionError):  # of some text the parser fails instead of refusing it
         return None
 
 
-def rewrite(text: str, names: Mapping[Reference, str]) -> str:
-    """The query with each reference replaced by a name that Spark knows."""
-    edits: list[Edit] = []
+def rewrite(text: str, names: Mapping[Reference, str], hidden: Mapping[Reference, Sequence[str]] | None = None) -> str:
+    """The query with each reference replaced by a name that Spark knows; `*` leaves out the hidden columns of each."""
+    sources = [Source(start=r.start, name=r.alias or r.parts[-1], hidden=h) for r, h in (hidden or {}).items()]
+    edits: list[Edit] = star_edits(text, sources)
     for reference, name in names.items():
         if reference.alias_at is None:
             edits.append((reference.start, reference.end, name))
@@ -146,6 +148,7 @@ def _reference(tokens: Tokens, first: int, parts: Any, has_alias: Any, alias: An
     version, timestamp = _point_in_time(cursor)
     if version is not None or timestamp is not None:
         has_alias = has_alias or _is_alias(cursor)  # which the parser does not see after all of Spark's spellings
+    alias = alias or (_alias(Tokens(cursor.text, cursor.items, cursor.at)) if has_alias else "")
     end = tokens.items[cursor.at - 1].end + 1
     return Reference(
         parts=parts,
@@ -162,6 +165,11 @@ def _is_alias(cursor: Tokens) -> bool:
     if cursor.is_done or cursor.looks_at_any("PIVOT", "UNPIVOT"):
         return False
     return cursor.looks_at("AS") or _is_name(cursor.items[cursor.at])
+
+
+def _alias(cursor: Tokens) -> str:
+    cursor.accept("AS")
+    return "" if cursor.is_done else cursor.items[cursor.at].text
 
 
 def _is_table_statement(tokens: Tokens, first: int) -> bool:
@@ -220,7 +228,7 @@ def unqualified(tokens: Tokens, tables: set[tuple[str, ...]]) -> Tokens:
 
 def owned(text: str, alias: str, columns: Collection[str]) -> str:
     """An expression in which these columns, if they name no table, are those of one."""
-    tree = _tree(text)
+    tree = tree_of(text)
     if tree is None:
         return text
     lowered = {c.lower() for c in columns}
@@ -240,7 +248,7 @@ def owned(text: str, alias: str, columns: Collection[str]) -> str:
 def _qualified_columns(text: str, tables: set[tuple[str, ...]]) -> Sequence[Edit]:
     if not tables:
         return ()
-    tree = _tree(text)
+    tree = tree_of(text)
     if tree is None:
         return ()
     lowered = {tuple(part.lower() for part in table) for table in tables}

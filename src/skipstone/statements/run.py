@@ -5,6 +5,7 @@ What we do not know is Spark's: it is passed on as it is, unless it names one of
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from skipstone.errors import Unsupported
@@ -38,10 +39,14 @@ def sql(spark: Any, text: str, *, catalog: Lake | None = None) -> Any:
     own = attached = attached_to(session)
     if catalog is not None:
         attached = Attached(lakes={**own.lakes, "": catalog}, default="", namespace=own.namespace, views=own.views)
-    names = Names(attached)
+    names = Names(attached, is_view=partial(_is_temporary_view, session))
     answer = _answer(session, names, Tokens.of(text))
     own.namespace = attached.namespace  # USE is for the session, whichever catalog a statement is for
     return nothing(session) if answer is None else answer
+
+
+def _is_temporary_view(spark: Any, name: str) -> bool:
+    return bool(spark._jsparkSession.sessionState().catalog().getRawTempView(name).isDefined())
 
 
 def _answer(spark: Any, names: Names, tokens: Tokens) -> Any:
@@ -50,6 +55,7 @@ def _answer(spark: Any, names: Names, tokens: Tokens) -> Any:
         return insert(spark, names, tokens, definitions)
     if tokens.looks_at_any(*_QUERIES):
         check_syntax(spark, tokens.text)
+        _refuse_where_at_the_end(tokens)
         verb = _verb_after(tokens)
         if verb is not None:
             return _hidden_change(spark, names, tokens, verb)
@@ -97,6 +103,13 @@ def _definitions_before_insert(tokens: Tokens) -> str:
     if not tokens.accept("INSERT"):
         tokens.at, found = first, ""
     return found
+
+
+def _refuse_where_at_the_end(tokens: Tokens) -> None:
+    """Spark's parser takes the word for the alias of the table before it, and all rows for those that are wanted."""
+    ahead = Tokens(tokens.text, tokens.items, len(tokens.items) - 1)
+    if ahead.accept("WHERE"):
+        ahead.fail("a condition")
 
 
 def _verb_after(tokens: Tokens) -> str | None:

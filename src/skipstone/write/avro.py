@@ -69,8 +69,8 @@ class AvroFileWriter:
 @lru_cache(maxsize=64)
 def layout(struct: StructType) -> dict[str, Any]:
     for where in (Field(id=0, name="", type=struct, required=True), *walk(struct)):
-        repeated = isinstance(where.type, ListType) and _takes_no_byte(where.type.element_field)
-        if repeated or (not where.name and _is_empty(struct)):
+        repeated = isinstance(where.type, ListType) and _is_empty(where.type.element, where.type.element_required)
+        if repeated or (not where.name and _is_empty(struct, is_required=True)):
             what = f"column '{where.name}' (id {where.id})" if where.name else "rows"
             raise Unsupported(
                 f"Cannot write {what} to Avro: nothing is stored of them, so nobody could tell how many there are. "
@@ -79,12 +79,8 @@ def layout(struct: StructType) -> dict[str, Any]:
     return to_avro_schema(struct)
 
 
-def _takes_no_byte(f: Field) -> bool:
-    return isinstance(f.type, UnknownType) or (f.required and _is_empty(f.type))
-
-
-def _is_empty(type_: Type) -> bool:
-    """Whether a required value takes no byte: only nulls, or a record of nothing else."""
+def _is_empty(type_: Type, is_required: bool) -> bool:
+    """Whether a value takes no byte: a null where nothing else can be, or a record of nothing else."""
     if isinstance(type_, StructType):
-        return all(_takes_no_byte(f) for f in type_.fields)
+        return is_required and all(_is_empty(f.type, f.required) for f in type_.fields)
     return isinstance(type_, UnknownType)

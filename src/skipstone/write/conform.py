@@ -112,6 +112,8 @@ def _missing(f: Field, length: int, where: str) -> Any:
 def _conform(array: Any, f: Field, where: str) -> Any:
     """The array in the column's Arrow type, null only where the column may be."""
     _check_present(array, f, where)
+    if f.type.is_nested and _lacks_offsets(array):
+        array = array.take(pa.array(range(len(array)), pa.int64()))
     target = to_arrow_type(f.type)
     if array.type == target and not (f.type.is_nested and _has_required(f.type)):
         return array
@@ -127,6 +129,17 @@ def _conform(array: Any, f: Field, where: str) -> Any:
             return _map(plain, f.type, target, where)
         case _:
             return plain if plain.type == target else _leaf(plain, f, target, where)
+
+
+def _lacks_offsets(array: Any) -> bool:
+    """Whether a list in it has no offsets: Java writes none where there are no lists, and Arrow looks for the first."""
+    t = array.type
+    if pa.types.is_struct(t):
+        return any(_lacks_offsets(array.field(i)) for i in range(t.num_fields))
+    if pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_map(t):
+        offsets = array.buffers()[1]
+        return offsets is None or offsets.size == 0 or _lacks_offsets(array.values)
+    return False
 
 
 def _check_present(array: Any, f: Field, where: str) -> None:

@@ -155,10 +155,9 @@ def _check_fractions(array: Any, where: str) -> None:
 def _layout(struct: StructType) -> pa.Schema:
     check_stored(struct, "ORC")
     for f in walk(struct):
-        inside = children(f.type) if isinstance(f.type, ListType | MapType) else ()
-        if any(isinstance(c.type, UnknownType) for c in inside):
+        if isinstance(f.type, ListType | MapType) and any(isinstance(c.type, UnknownType) for c in children(f.type)):
             raise Unsupported(
-                f"Cannot write column '{f.name}' (id {f.id}) to ORC: expected a list or map of values, got {f.type}, "
-                f"and ORC has no type for unknown. Write Parquet, or give what is inside another type first."
+                f"Cannot write column '{f.name}' (id {f.id}) to ORC: it holds values of type unknown, which ORC cannot "
+                "store. Write Parquet, or give them another type first."
             )
     return orc_write_schema(struct)

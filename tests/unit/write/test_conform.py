@@ -192,6 +192,22 @@ def test_sliced_input_is_read_from_its_own_rows() -> None:
     assert column(array, type_).to_pylist() == [None, {"l": [2, 3]}, {"l": None}]
 
 
+@pytest.mark.parametrize("offsets", [None, pa.foreign_buffer(0, 0)], ids=["none", "none of any size"])
+@pytest.mark.parametrize("given", [pa.list_(pa.int32()), pa.map_(pa.int32(), pa.int32())])
+def test_lists_that_come_without_offsets_get_them(given: Any, offsets: Any) -> None:
+    """Java writes none where there are no lists; Arrow's own code then reads the first at address zero."""
+    pairs = pa.struct([pa.field("key", pa.int32(), False), pa.field("value", pa.int32())])
+    inside = pa.array([], pairs if pa.types.is_map(given) else pa.int32())
+    bare = pa.Array.from_buffers(given, 0, [None, offsets], children=[inside])
+    array = pa.Array.from_buffers(pa.list_(given), 2, [None, pa.py_buffer(b"\0" * 12)], children=[bare])
+    maps = MapType(key_id=3, key=INT, value_id=4, value=INT)
+    element = maps if pa.types.is_map(given) else ListType(element_id=3, element=INT)
+    found = column(array, ListType(element_id=2, element=element))
+    below: Any = found.values
+    assert found.to_pylist() == [[], []] and below.buffers()[1].size
+    assert found.nbytes
+
+
 def test_other_list_layouts_become_lists() -> None:
     lists = ListType(element_id=2, element=INT)
     for given in (pa.large_list(pa.int32()), pa.list_(pa.int64(), 2), pa.list_view(pa.int32())):

@@ -37,6 +37,7 @@ from skipstone.metadata.types import (
     MapType,
     PrimitiveType,
     StructType,
+    Type,
 )
 from skipstone.storage import LocalStorage, MemoryStorage
 from skipstone.storage.paths import local_path
@@ -259,6 +260,23 @@ def test_a_struct_of_unknown_fields_only_is_refused_where_the_format_has_none() 
     with pytest.raises(Unsupported, match="'st'"):
         write_rows(rows, metadata=metadata, storage=MemoryStorage())
     assert write_rows(rows, metadata=metadata, storage=MemoryStorage(), file_format="avro").num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("file_format", "type_"),
+    [
+        ("avro", ListType(element_id=3, element=UNKNOWN)),
+        ("orc", ListType(element_id=3, element=UNKNOWN)),
+        ("orc", MapType(key_id=3, key=INT, value_id=4, value=UNKNOWN)),
+    ],
+)
+def test_lists_and_maps_of_nothing_that_a_format_could_not_give_back_are_refused(file_format: str, type_: Type) -> None:
+    schema = Schema(fields=(Field(id=1, name="id", type=LONG), Field(id=2, name="li", type=type_)))
+    metadata = new_table_metadata(schema, location="memory://lake/t", now_ms=1, format_version=3)
+    rows, storage = pa.table({"id": [1]}), MemoryStorage()
+    with pytest.raises(Unsupported, match=r"Cannot write column 'li' \(id 2\)"):
+        write_rows(rows, metadata=metadata, storage=storage, file_format=file_format)
+    assert list(storage.list("memory://lake")) == []
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
