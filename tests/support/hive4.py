@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyspark
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.java_gateway import GatewayClient, GatewayParameters, JavaGateway, JavaObject, launch_gateway
+from py4j.protocol import Py4JError
 from tests.support.spark import maven_jar
 
 _ARTIFACTS: Final = ("hive-standalone-metastore-common", "hive-storage-api")
@@ -22,6 +23,23 @@ _BESIDE: Final = (
 )  # fmt: skip
 _METASTORE: Final = "org.apache.hadoop.hive.metastore"
 _COMMON: Final = "org.apache.hadoop.hive.common"
+_THROWN: Final = "xr"
+
+
+class Hive4Error(Py4JError):  # type: ignore[misc]
+    """What Hive has thrown, by its class and message."""
+
+
+class _Client(GatewayClient):  # type: ignore[misc]
+    """Says what was thrown before PySpark sees it, which takes every Java exception of a process for one of its own
+    JVM and asks that about an object of the same number.
+    """
+
+    def send_command(self, command: str, retry: bool = True, binary: bool = False) -> Any:
+        answer = super().send_command(command, retry, binary)
+        if not binary and answer.startswith(_THROWN):
+            raise Hive4Error(str(JavaObject(answer[len(_THROWN) :], self).toString()))
+        return answer
 
 
 class Hive4:
@@ -38,7 +56,10 @@ class Hive4:
             javaopts=["-Xmx256m", "-Dlog4j2.level=error"],
             die_on_exit=True,
         )
-        self._gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
+        parameters = GatewayParameters(port=port)
+        self._gateway = JavaGateway(
+            gateway_client=_Client(gateway_parameters=parameters), gateway_parameters=parameters
+        )
 
     def connect(self, port: int) -> Any:
         """A HiveMetaStoreClient of the metastore at a port."""
