@@ -47,7 +47,6 @@ POSITION: Final = f"{PREFIX}position"
 SEQUENCE: Final = f"{PREFIX}sequence"
 SCOPE: Final = f"{PREFIX}scope"
 IS_DELETED: Final = f"{PREFIX}deleted"
-_PLACE: Final = f"{PREFIX}place"
 _POSITION_BITS: Final = 40
 _OTHER_ORDINAL: Final = f"{PREFIX}other_ordinal"
 _FACTS: Final = f"{PREFIX}facts"
@@ -97,15 +96,15 @@ class Place:
         return self.position == ROW_INDEX
 
     def added(self, frame: DataFrame) -> DataFrame:
-        """The frame with both as columns, which come out of one: a query that looks at either looks at both."""
+        """The frame with both as columns, which come out of one number: a query that looks at either looks at both."""
         if self.is_added:
             return frame
-        both = selected(frame, ["*", f"shiftleft({self.ordinal}, {_POSITION_BITS}) | {self.position} AS {_PLACE}"])
+        both = f"(shiftleft({self.ordinal}, {_POSITION_BITS}) | {self.position})"
         parts = (
-            f"shiftright({_PLACE}, {_POSITION_BITS}) AS {ORDINAL}",
-            f"{_PLACE} & {(1 << _POSITION_BITS) - 1}L AS {POSITION}",
+            f"shiftright({both}, {_POSITION_BITS}) AS {ORDINAL}",
+            f"{both} & {(1 << _POSITION_BITS) - 1}L AS {POSITION}",
         )
-        return selected(both, ["*", *parts])
+        return selected(frame, ["*", *parts])
 
 
 # Asked of Spark's reader as a column, a position is a bare number; as a part of `_metadata` it is an object.

@@ -50,8 +50,8 @@ def lineage_columns(scan: Scan) -> list[str]:
 
 
 def positions_of(frame: Any, numbered: Sequence[str] = ()) -> dict[str, Any]:
-    """The positions in a frame's `_file` and `_pos`, by file. Rows may tell a file by its number in `numbered`."""
-    return positions_in(frame.select(FILE.name, POS.name).toArrow(), numbered)
+    """The positions in a frame of `_file` and `_pos`, by file. Rows may tell a file by its number in `numbered`."""
+    return positions_in(frame.toArrow(), numbered)
 
 
 def positions_in(table: Any, numbered: Sequence[str] = ()) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from pyspark.errors import ParseException
+from pyspark.sql import DataFrame
 from sqlglot import TokenType
 
 from skipstone.errors import InvalidInput
@@ -179,7 +180,8 @@ def _over(spark: Any, text: str, frames: Mapping[Reference, Any], hidden: Mappin
 def spark_sql(spark: Any, text: str) -> Any:
     """Spark's answer; a syntax error is an error of the input, told by Spark, which points at the place."""
     try:
-        return spark.sql(text)
+        # PySpark's own `sql` sends four messages more for the arguments that there are not.
+        return DataFrame(spark._jsparkSession.sql(text), spark)
     except ParseException as error:
         raise InvalidInput(f"Invalid statement: {str(error).strip()}") from None
 
