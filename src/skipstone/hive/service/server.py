@@ -22,6 +22,8 @@ from skipstone.hive.thrift.messages import Message, read_head
 
 _log = logging.getLogger(__name__)
 _CHUNK_BYTES = 1 << 18
+# How long a client that is sent away may go on sending.
+_LAST_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +170,7 @@ class _Conversation:
         except ProtocolViolation as error:
             _log.warning("client sent away: %s", error)
             if call is not None:
-                self._send(failure(call, str(error)))
+                self._send_last(failure(call, str(error)))
             return False
         self._send(reply)
         self.idle_since = time.monotonic()
@@ -184,6 +186,16 @@ class _Conversation:
         if self._deadline is None:
             self._deadline = time.monotonic() + self._settings.message_seconds_max
         return data
+
+    def _send_last(self, data: bytearray) -> None:
+        """Answer, and read for a moment what still comes: closed before it is read, a connection loses the answer."""
+        self._send(data)
+        self._client.shutdown(socket.SHUT_WR)
+        until = time.monotonic() + _LAST_SECONDS
+        while (left := until - time.monotonic()) > 0:
+            self._client.settimeout(left)
+            if not self._client.recv(_CHUNK_BYTES):
+                return
 
     def _send(self, data: bytearray) -> None:
         self._client.settimeout(self._settings.message_seconds_max)
