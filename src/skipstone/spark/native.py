@@ -26,7 +26,6 @@ from skipstone.spark.deleted_positions import (
     without_positions,
 )
 from skipstone.spark.deleted_values import delete_columns, without_deleted_values
-from skipstone.spark.file_facts import Place
 from skipstone.spark.file_list import file_frame
 from skipstone.spark.filters import Untranslatable, to_spark_filter
 from skipstone.spark.java import selected
@@ -117,7 +116,7 @@ class _Native:
         self.columns = self._columns()
         self.place = self._place()
 
-    def _place(self) -> Place | None:
+    def _place(self) -> file_facts.Place | None:
         """How a row's place in the frame is told, if it is asked for."""
         is_asked = self.treatment.by_position or self.treatment.by_equality or self.metadata_ids or self.without
         return file_facts.in_file(self.spark) if is_asked else None
