@@ -10,7 +10,9 @@ from tests.support.spark import interpreted
 
 import skipstone
 from skipstone.spark import settled
+from skipstone.spark.rows_by_key import rows_by_key
 from skipstone.spark.settled import collect_up_to
+from skipstone.statements import merging
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("jvm")]
 
@@ -108,3 +110,56 @@ def test_more_rows_than_were_expected_stay_with_spark(
     found = run("SELECT id, n FROM shop.t ORDER BY id").collect()
     assert [tuple(r) for r in found] == [(0, 10), (1, 11), (2, 10), (4, 10), (5, 11)]
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == kept_before
+
+
+MERGES = (
+    "MERGE INTO shop.t t USING (SELECT id, id * 1.5D AS x FROM range(0, 40, 3)) v ON t.id = v.id "
+    "WHEN MATCHED AND t.`a``b` = 'odd' THEN DELETE WHEN MATCHED THEN UPDATE SET x = v.x + length(t.N)",
+    "MERGE INTO shop.t t USING (SELECT CAST(id AS INT) AS k FROM range(3) UNION ALL SELECT NULL) v "
+    "ON t.k <=> v.k AND t.id < 20 WHEN MATCHED THEN UPDATE SET x = -1, `a``b` = concat(t.n, IDENTIFIER('t.z'))",
+    "MERGE INTO shop.t t USING (SELECT id, 'new' AS n FROM range(10, 60, 7)) v ON v.id = t.id AND t.n <> 'n3' "
+    "WHEN MATCHED AND v.id > 30 THEN UPDATE SET n = upper(v.n) WHEN MATCHED AND t.x > 1e9 THEN DELETE "
+    "WHEN NOT MATCHED THEN INSERT (id, n) VALUES (v.id, v.n)",
+    "MERGE INTO shop.t t USING (SELECT id FROM range(500, 510)) v ON t.id = v.id WHEN MATCHED THEN DELETE",
+    "MERGE INTO shop.t t USING (SELECT id, k, 0D AS x, n, `a``b`, z FROM shop.t WHERE id < 3) v ON t.id = v.id "
+    "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_merge_is_the_same_whoever_finds_its_rows(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """Rows found here by their keys, with what the statement looks at; and found by Spark, with every column."""
+    found_here: list[bool] = []
+
+    def counted(*args: Any, **options: Any) -> Any:
+        frame = rows_by_key(*args, **options)
+        found_here.append(frame is not None)
+        return frame
+
+    monkeypatch.setattr(merging, "rows_by_key", counted)
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "lake"))
+    answers = []
+    for is_here in (True, False):
+        monkeypatch.setattr(merging, "reads_sooner_here", lambda spark, is_here=is_here: is_here)
+        skipstone.sql(
+            spark,
+            f"CREATE OR REPLACE TABLE shop.t (id BIGINT, k INT, x DOUBLE, n STRING, `a``b` STRING, z TIMESTAMP) "
+            f"USING skipstone TBLPROPERTIES ('format-version' = '{version}', 'write.merge.mode' = 'merge-on-read')",
+            catalog=lake,
+        )
+        for start in (0, 20):
+            skipstone.sql(
+                spark,
+                f"INSERT INTO shop.t SELECT id, IF(id % 5 = 4, NULL, id % 5), id / 4, concat('n', id % 4), "
+                f"IF(id % 9 = 0, 'odd', 'even'), timestamp_seconds(id) FROM range({start}, {start + 20})",
+                catalog=lake,
+            )
+        skipstone.sql(spark, "DELETE FROM shop.t WHERE id IN (6, 33)", catalog=lake)
+        for text in MERGES:
+            skipstone.sql(spark, text, catalog=lake)
+        rows = skipstone.sql(spark, "SELECT * FROM shop.t ORDER BY id, k, x, n", catalog=lake).collect()
+        answers.append([tuple(map(str, r)) for r in rows])
+    assert answers[0] == answers[1] and len(answers[0]) > 30
+    assert found_here == [True] * len(MERGES)

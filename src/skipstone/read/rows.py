@@ -21,10 +21,8 @@ import pyarrow.compute
 
 from skipstone.metadata.manifests.manifest import FileContent
 from skipstone.metadata.reserved import DELETED
-from skipstone.metadata.schemas.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
-from skipstone.metadata.schemas.projection import Projection, resolve
+from skipstone.metadata.schemas.projection import Projection
 from skipstone.metadata.schemas.projection_arrow import project_arrow
-from skipstone.metadata.tables.properties import ORC_BATCH_SIZE, PARQUET_BATCH_SIZE, property_value
 from skipstone.metadata.types import Field, StructType
 from skipstone.plan.scan import ScanPlan
 from skipstone.plan.tasks import split
@@ -32,9 +30,9 @@ from skipstone.predicate.arrow_filter import matches
 from skipstone.predicate.nodes import TRUE, Predicate, field_ids
 from skipstone.read.ahead import in_order
 from skipstone.read.equality_deletes import EqualityDeletes, key_columns
-from skipstone.read.formats import open_file
 from skipstone.read.metadata_columns import supplied_columns
-from skipstone.read.opened import BATCH_ROWS_MAX, PlacedBatch, Question
+from skipstone.read.opened import PlacedBatch
+from skipstone.read.planned_file import Piece, opened_file
 from skipstone.read.position_deletes import PositionDeletes, Positions
 from skipstone.storage.protocol import Storage
 
@@ -42,7 +40,6 @@ pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
 
-_BATCH_SIZES: Final = {"parquet": PARQUET_BATCH_SIZE, "orc": ORC_BATCH_SIZE}
 _NOTHING_GONE: Final = np.empty(0, np.int64)
 # Files are cut into pieces of about this size, so that several threads can share one.
 _PIECE_BYTES: Final = 32 << 20
@@ -66,7 +63,7 @@ def read_plan(
     if left == 0:
         return
     threads = threads or os.cpu_count() or 1
-    pieces = _pieces(plan)
+    pieces = pieces_of(plan)
     reader = _Reader(plan, storage, wanted, use_threads=len(pieces) < threads)
     jobs = [partial(reader.read, piece) for piece in pieces]
     with closing(in_order(jobs, threads=threads, bytes_max=_AHEAD_BYTES)) as batches:
@@ -80,16 +77,8 @@ def read_plan(
                 return
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A file of the plan, or a span of its bytes; no end means up to the end of the file."""
-
-    row: int
-    first_byte: int
-    end_byte: int | None
-
-
-def _pieces(plan: ScanPlan) -> list[_Piece]:
+def pieces_of(plan: ScanPlan) -> list[Piece]:
+    """All files of the plan, in pieces that several threads can share."""
     pieces = split(plan, target_size_in_bytes=_PIECE_BYTES)
     rows = pieces.column("file").to_pylist()
     starts = pieces.column("offset").to_pylist()
@@ -99,7 +88,7 @@ def _pieces(plan: ScanPlan) -> list[_Piece]:
         following if row == next_row else None
         for row, next_row, following in zip(rows, [*rows, None][1:], [*starts, None][1:], strict=True)
     ]
-    return [_Piece(*piece) for piece in zip(rows, starts, ends, strict=True)]
+    return [Piece(*piece) for piece in zip(rows, starts, ends, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +97,6 @@ class _File:
 
     row: int
     path: str
-    key_metadata: bytes | None
-    file_format: str
     delete_rows: list[int]
     residual: Predicate
 
@@ -125,59 +112,25 @@ class _Reader:
         self.deleted_column = places[0] if places else None
         self.positions = PositionDeletes(plan, storage)
         self.equality = EqualityDeletes(plan, storage)
-        text = plan.metadata.properties.get(NAME_MAPPING_PROPERTY)
-        self.name_mapping: NameMapping | None = None if text is None else parse_name_mapping(text)
 
-    def read(self, piece: _Piece) -> Iterator[Any]:
+    def read(self, piece: Piece) -> Iterator[Any]:
         file = self._file(piece.row)
         by_value, by_position = self._split(file.delete_rows)
         struct = self._needed(file, by_value)
-        opened = open_file(
-            self.storage,
-            file.path,
-            file.file_format,
-            key_metadata=file.key_metadata,
-            batch_rows_max=self._batch_rows_max(file.file_format),
-            use_threads=self.use_threads,
-        )
-        try:
-            projection = resolve(
-                struct,
-                opened.struct,
-                partition_spec=self.plan.metadata.spec(self.plan.files.column("spec_id")[file.row].as_py()),
-                partition=self.plan.partition_of(file.row),
-                name_mapping=self.name_mapping,
-                source=file.path,
-            )
-            question = Question(
-                projection=projection,
-                predicate=file.residual,
-                float_order=self.plan.float_order,
-                first_byte=piece.first_byte,
-                end_byte=piece.end_byte,
-            )
-            stretches = opened.stretches(question)
+        with opened_file(self.plan, self.storage, file.row, struct, use_threads=self.use_threads) as opened:
+            projection = opened.projection
+            stretches = opened.stretches(piece, file.residual)
             gone = self.positions.of(file.path, by_position) if stretches else _NOTHING_GONE
             for stretch in stretches:
                 residual = TRUE if stretch.every_row_matches else file.residual
-                for batch in opened.batches(projection.file_columns, stretch):
+                for batch in opened.batches(stretch):
                     yield self._finish(replace(file, residual=residual), projection, batch, gone, by_value)
-        finally:
-            opened.close()
-
-    def _batch_rows_max(self, file_format: str) -> int:
-        """What the table says, if it says anything: Iceberg's default is made for engines that work row by row."""
-        properties = self.plan.metadata.properties
-        asked = _BATCH_SIZES.get(file_format.lower())
-        return property_value(properties, asked) if asked is not None and asked.key in properties else BATCH_ROWS_MAX
 
     def _file(self, row: int) -> _File:
         files = self.plan.files
         return _File(
             row=row,
             path=files.column("file_path")[row].as_py(),
-            key_metadata=files.column("key_metadata")[row].as_py(),
-            file_format=files.column("file_format")[row].as_py(),
             delete_rows=files.column("deletes")[row].as_py(),
             residual=self.plan.residual_of(row),
         )
@@ -206,7 +159,8 @@ class _Reader:
     def _finish(
         self, file: _File, projection: Projection, batch: PlacedBatch, gone: Positions, by_value: list[int]
     ) -> Any:
-        supplied = supplied_columns(self.plan, file.row, self.wanted, batch.position, batch.columns.num_rows)
+        there = range(batch.position, batch.position + batch.columns.num_rows)
+        supplied = supplied_columns(self.plan, file.row, self.wanted, there)
         rows: Any = project_arrow(projection, batch.columns, columns=projection.file_columns, metadata=supplied)
         deleted = self._deleted(rows, batch.position, gone, by_value)
         keep = self._matching(file.residual, rows)

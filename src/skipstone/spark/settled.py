@@ -66,27 +66,47 @@ class Settled(Protocol):
         """The rows that these actions make, without marks."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sparse:
+    """The same rows for where they come here: without some values, which are `filled` in afterwards."""
+
+    frame: Any
+    filled: Callable[[Any], Any]
+
+
 @contextmanager
 def settled(
-    found: Any, made: Callable[[Any], Any], marks: Sequence[str], scan: Scan, *, expected: int | None = None
+    found: Callable[[], Any],
+    made: Callable[[Any], Any],
+    marks: Sequence[str],
+    scan: Scan,
+    *,
+    expected: int | None = None,
+    sparse: Sparse | None = None,
 ) -> Iterator[Settled]:
     """The rows that `made` makes of those found; `marks` are no columns of the table.
 
     Rows `expected` to be few are brought here at once; Spark keeping what was found would be work for nothing.
     """
-    rows_max = _rows_here(scan)
-    is_tried = expected is not None and 0 < expected <= rows_max
-    table = collect_up_to(made(found), rows_max) if is_tried else None
-    if table is not None:
-        yield _Collected(table, marks)
-        return
-    kept = found.persist()
+    rows_max = rows_here_max(scan)
+    is_tried = is_few(expected, scan)
+    if is_tried:
+        way = sparse or Sparse(frame=made(found()), filled=_as_they_are)
+        table = collect_up_to(way.frame, rows_max)
+        if table is not None:
+            yield _Collected(table, marks, way.filled)
+            return
+    kept = found().persist()
     try:
         frame = made(kept)
         table = collect_up_to(frame, rows_max) if rows_max and not is_tried else None
-        yield _Kept(frame, marks) if table is None else _Collected(table, marks)
+        yield _Kept(frame, marks) if table is None else _Collected(table, marks, _as_they_are)
     finally:
         kept.unpersist()
+
+
+def _as_they_are(rows: Any) -> Any:
+    return rows
 
 
 def collect_up_to(frame: Any, rows_max: int) -> Any:
@@ -103,7 +123,7 @@ def collect_up_to(frame: Any, rows_max: int) -> Any:
     return table if table.num_rows <= rows_max else None
 
 
-def _rows_here(scan: Scan) -> int:
+def rows_here_max(scan: Scan) -> int:
     """How many rows of a table may come here; 0 if none had better."""
     plan = scan.plan()
     read = _sum(plan, "file_size_in_bytes")
@@ -111,6 +131,11 @@ def _rows_here(scan: Scan) -> int:
         return 0
     row_bytes = max(1, _UNPACKED * read // max(1, _sum(plan, "record_count")))
     return min(ROWS_HERE_MAX, _BYTES_HERE_MAX // row_bytes)
+
+
+def is_few(expected: int | None, scan: Scan) -> bool:
+    """Whether rows of a table are expected to be few enough to come here."""
+    return expected is not None and 0 < expected <= rows_here_max(scan)
 
 
 def rows_in(scan: Scan) -> int:
@@ -126,6 +151,7 @@ def _sum(plan: ScanPlan, column: str) -> int:
 class _Collected:
     table: Any
     names: Sequence[str]
+    filled: Callable[[Any], Any]
 
     @property
     def marks(self) -> Any:
@@ -133,7 +159,7 @@ class _Collected:
 
     def rows(self, actions: Sequence[int]) -> Any:
         chosen = pc.is_in(self.table.column(ACTION), value_set=pa.array(actions, pa.int32()))
-        return self.table.filter(chosen).drop_columns(list(self.names))
+        return self.filled(self.table.filter(chosen)).drop_columns(list(self.names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,10 @@ from typing import Any, Final
 from sqlglot import exp
 
 from skipstone.errors import SkipstoneError
+from skipstone.metadata.formats.arrow_types import to_arrow_type
 from skipstone.metadata.types import BinaryType, DoubleType, Field, FloatType, PrimitiveType, StringType, UuidType
 from skipstone.predicate.nodes import FALSE, Column, IsNull, Op, Predicate, and_, or_
+from skipstone.read.keyed_rows import Keys
 from skipstone.scan import Scan
 from skipstone.spark.scan_names import quoted
 from skipstone.spark.settled import collect_up_to
@@ -28,12 +30,13 @@ LISTED_MAX: Final = 10_000
 FIXED_MAX: Final = 100_000
 
 
-def source_keys(spark: Any, scan: Scan, source: Any, on: str, target: str, alias: str) -> Scan:
-    """The scan of the table pruned by the source's keys as well."""
-    more = [p for equal in _equal(scan, source, on, target, alias) if (p := _reach(source, *equal))]
-    if not more:
-        return scan
-    return replace(scan, filter=and_(scan.predicate, *more))
+def source_keys(source: Any, scan: Scan, on: str, target: str, alias: str) -> tuple[Scan, tuple[Keys, ...]]:
+    """The scan of the table pruned by the source's keys as well, and these, of the columns where they are few."""
+    reached = [r for equal in _equal(scan, source, on, target, alias) if (r := _reach(source, *equal))]
+    if not reached:
+        return scan, ()
+    listed = tuple(keys for _, keys in reached if keys is not None)
+    return replace(scan, filter=and_(scan.predicate, *(predicate for predicate, _ in reached))), listed
 
 
 def _equal(scan: Scan, source: Any, on: str, target: str, alias: str) -> Iterator[tuple[Field, str, bool]]:
@@ -67,16 +70,19 @@ def _other(source: Any, tree: exp.Expr, alias: str) -> str | None:
     return meant(tree.name, source.columns)
 
 
-def _reach(source: Any, field: Field, column: str, with_nulls: bool) -> Predicate | None:
+def _reach(source: Any, field: Field, column: str, with_nulls: bool) -> tuple[Predicate, Keys | None] | None:
     """What every row of the table that matches a row of the source matches; None if that cannot be said."""
     if source.schema[column].dataType != to_spark_type(field.type):
         return None  # a cast would stand between them
     name = quoted(column)
     rows = source.select(name)
     few = collect_up_to(rows, LISTED_MAX if isinstance(field.type, StringType | BinaryType) else FIXED_MAX)
+    listed = None
     try:
         if few is not None:
             keys = few.column(0)
+            values = (keys if with_nulls else keys.drop_null()).cast(to_arrow_type(field.type))
+            listed = Keys(field=field, values=values.combine_chunks())
             found = reach(field, keys.drop_null().combine_chunks()) if keys.null_count < len(keys) else FALSE
             has_nulls = keys.null_count > 0
         else:
@@ -85,7 +91,7 @@ def _reach(source: Any, field: Field, column: str, with_nulls: bool) -> Predicat
             found, has_nulls = _range(field, ends) if not_null else FALSE, not_null < every
     except (SkipstoneError, ValueError, TypeError, NotImplementedError):
         return None
-    return or_(found, _is_null(field)) if with_nulls and has_nulls else found
+    return (or_(found, _is_null(field)) if with_nulls and has_nulls else found), listed
 
 
 def _is_null(field: Field) -> Predicate:

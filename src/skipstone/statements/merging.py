@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import pyarrow
@@ -12,11 +14,14 @@ from skipstone.errors import InvalidInput
 from skipstone.metadata.reserved import FILE, POS
 from skipstone.metadata.tables.properties import MERGE_ISOLATION_LEVEL, MERGE_MODE
 from skipstone.metadata.types import Field
+from skipstone.read.keyed_rows import Keys
 from skipstone.scan import Scan
 from skipstone.spark.assignment import check_assignable, strict_casts
+from skipstone.spark.kept_values import KeptValues, reads_sooner_here
 from skipstone.spark.row_changes import FoundRows, kept_lineage, path_of, positions_in
+from skipstone.spark.rows_by_key import rows_by_key
 from skipstone.spark.scan_names import quoted
-from skipstone.spark.settled import ACTION, rows_in, settled
+from skipstone.spark.settled import ACTION, Sparse, is_few, rows_here_max, rows_in, settled
 from skipstone.spark.types import cast_sql, sql_type, to_spark_type
 from skipstone.statements.assignments import assigned_sql, default_sql
 from skipstone.statements.keys import source_keys
@@ -31,7 +36,7 @@ from skipstone.statements.merge import (
     taken_from_source,
 )
 from skipstone.statements.names import Found, Names
-from skipstone.statements.query import QueryPlan, check_syntax, plan_query, run_query
+from skipstone.statements.query import QueryPlan, check_syntax, metadata_columns_in, plan_query, run_query
 from skipstone.statements.references import unqualified
 from skipstone.statements.row_changes import TARGET, all_columns, apply, numbered_files, parse_target, target_of
 from skipstone.statements.tokens import Tokens
@@ -42,6 +47,7 @@ pc: Any = pyarrow.compute
 SOURCE: Final = "skipstone_source"
 _IN_TARGET: Final = "__in_target"
 _IN_SOURCE: Final = "__in_source"
+_PLAIN_NAME: Final = re.compile("[A-Za-z0-9_]+")
 _MARKS: Final = (FILE.name, POS.name, ACTION, _IN_TARGET, _IN_SOURCE)
 
 
@@ -57,7 +63,7 @@ def plans_of_merge(spark: Any, names: Names, tokens: Tokens) -> list[QueryPlan]:
     source = _source(spark, names, wanted)
     frame = run_query(spark, source)
     clauses = _numbered(wanted, found, frame, alias)
-    return [source, _pairs(spark, names, found, alias, frame, wanted, clauses)]
+    return [source, _pairs(spark, names, found, alias, frame, wanted, clauses)[0]]
 
 
 def _parse(spark: Any, names: Names, tokens: Tokens) -> tuple[Found, str, Merge]:
@@ -82,23 +88,56 @@ def _source_name(tokens: Tokens) -> tuple[str, ...] | None:
 
 def merge_rows(spark: Any, names: Names, found: Found, alias: str, source: Any, wanted: Merge) -> None:
     """Merge a frame into a table."""
-    kept = source.persist()  # it is read twice and must be the same both times
+    kept_source = source.persist()  # it is read twice and must be the same both times
     try:
-        clauses = _numbered(wanted, found, kept, alias)
-        plan = _pairs(spark, names, found, alias, kept, wanted, clauses)
+        clauses = _numbered(wanted, found, kept_source, alias)
+        plan, keys = _pairs(spark, names, found, alias, kept_source, wanted, clauses)
         use = target_of(plan)
-        numbered = numbered_files(use, wanted.on, *_texts_of(clauses))
-        pairs = run_query(spark, plan, numbered)
-        expected = _expected(kept, use.scan, clauses)
-        _commit(spark, found, use.scan, pairs, clauses, *numbered.values(), expected=expected)
+        expected = _expected(kept_source, use.scan, clauses)
+        texts = [wanted.on, *_texts_of(clauses)]
+        numbered = numbered_files(use, *texts)
+        needed = _looked_at(use.scan, texts) if numbered else use.scan.schema.fields
+        kept = KeptValues(
+            scan=use.scan,
+            fields=_kept_fields(clauses, use.scan, needed),
+            numbered=next(iter(numbered.values()), ()),
+        )
+        here = None
+        if numbered and keys and is_few(expected, use.scan) and reads_sooner_here(spark):
+            rows = rows_by_key(spark, use.scan, keys, needed, rows_max=rows_here_max(use.scan))
+            here = None if rows is None else run_query(spark, plan.given_rows(use, rows))
+        _commit(
+            spark, found, lambda: run_query(spark, plan, numbered), clauses, kept, pairs_here=here, expected=expected
+        )
     finally:
-        kept.unpersist()
+        kept_source.unpersist()
 
 
-def _texts_of(clauses: Sequence[Clause]) -> Iterator[str | None]:
+def _texts_of(clauses: Sequence[Clause]) -> Iterator[str]:
     for clause in clauses:
-        yield clause.condition
-        yield from (a.text for a in clause.values)
+        if clause.condition is not None:
+            yield clause.condition
+        # All values of `*` are the source's.
+        yield from (() if clause.takes_all else (a.text for a in clause.values))
+
+
+def _looked_at(scan: Scan, texts: Sequence[str]) -> list[Field]:
+    """The columns that the texts may look at: all of them where a name can be made up."""
+    text = "\n".join(texts).lower()
+    if "identifier" in text or metadata_columns_in(text):
+        return list(scan.schema.fields)
+    # A name may be written in many ways, but for the plain ones.
+    return [f for f in scan.schema.fields if not _PLAIN_NAME.fullmatch(f.name) or f.name.lower() in text]
+
+
+def _kept_fields(clauses: Sequence[Clause], scan: Scan, needed: Sequence[Field]) -> dict[int, list[Field]]:
+    """The columns that each update leaves as they are, but for those that the statement looks at."""
+    found = {}
+    for number, clause in enumerate(clauses):
+        if clause.action is Action.UPDATE:
+            set_ids = {assignment.path[0].id for assignment in clause.values}
+            found[number] = [f for f in scan.schema.fields if f.id not in set_ids and f not in needed]
+    return found
 
 
 def _numbered(wanted: Merge, found: Found, source: Any, alias: str) -> list[Clause]:
@@ -113,8 +152,9 @@ def _numbered(wanted: Merge, found: Found, source: Any, alias: str) -> list[Clau
 
 def _pairs(
     spark: Any, names: Names, found: Found, alias: str, source: Any, wanted: Merge, clauses: Sequence[Clause]
-) -> QueryPlan:
-    """Every pair that a clause may apply to, with the number of the clause that does."""
+) -> tuple[QueryPlan, tuple[Keys, ...]]:
+    """Every pair that a clause may apply to, with the number of the clause that does; and the keys of the target's rows
+    in them, where they are few."""
     target, other = quoted(alias), quoted(wanted.alias)
     own = ", ".join(f"{target}.{quoted(c)} AS {quoted(c)}" for c in all_columns(found))
     # A value is computed only where its clause applies: elsewhere it may not even be possible.
@@ -131,8 +171,9 @@ def _pairs(
     plan = plan_query(spark, bound, text)
     use = target_of(plan)
     if any(c.side is Side.NOT_MATCHED_BY_SOURCE for c in clauses):
-        return plan
-    return plan.replacing(use, source_keys(spark, use.scan, source, wanted.on, alias, wanted.alias))
+        return plan, ()
+    scan, keys = source_keys(source, use.scan, wanted.on, alias, wanted.alias)
+    return plan.replacing(use, scan), keys
 
 
 def _join(clauses: Sequence[Clause]) -> str:
@@ -162,19 +203,35 @@ def _choice(clauses: Sequence[Clause], target: str, other: str) -> str:
 def _commit(
     spark: Any,
     found: Found,
-    scan: Scan,
-    pairs: Any,
+    pairs: Callable[[], Any],
     clauses: Sequence[Clause],
-    numbered: Sequence[str] = (),
+    kept: KeptValues,
     *,
+    pairs_here: Any,
     expected: int | None,
 ) -> None:
+    """Carry out what the clauses say of the pairs. Those that are here may lack the values that rows keep."""
+    scan = kept.scan
     coming = [i for i, c in enumerate(clauses) if c.action is not Action.DELETE]
-    pairs = pairs.where(f"{ACTION} IS NOT NULL OR ({_IN_TARGET} AND {_IN_SOURCE})")
-    with settled(pairs, lambda p: _outcome(p, clauses, scan), _MARKS, scan, expected=expected) as outcome:
-        positions = _positions(outcome.marks, clauses, found.table.name, numbered)
+
+    def matter() -> Any:
+        return _that_matter(pairs())
+
+    sparse = None
+    if pairs_here is not None:
+        frame = _outcome(_that_matter(pairs_here), clauses, scan, kept.fields)
+        sparse = Sparse(frame=frame, filled=kept.filled)
+    with settled(
+        matter, lambda p: _outcome(p, clauses, scan), _MARKS, scan, expected=expected, sparse=sparse
+    ) as outcome:
+        positions = _positions(outcome.marks, clauses, found.table.name, kept.numbered)
         rows = outcome.rows(coming) if coming else None
         apply(spark, found, FoundRows(scan=scan, positions=positions, rows=rows), MERGE_MODE, MERGE_ISOLATION_LEVEL)
+
+
+def _that_matter(pairs: Any) -> Any:
+    """Without the pairs that nothing happens to, and that cannot be too many for one row."""
+    return pairs.where(f"{ACTION} IS NOT NULL OR ({_IN_TARGET} AND {_IN_SOURCE})")
 
 
 def _expected(kept: Any, scan: Scan, clauses: Sequence[Clause]) -> int | None:
@@ -211,11 +268,19 @@ def _check_one_source_row(matched: Any, clauses: Sequence[Clause], table: str, n
         )
 
 
-def _outcome(pairs: Any, clauses: Sequence[Clause], scan: Scan) -> Any:
-    """The updated or inserted row that comes of each pair, and marks: where the old one is, and what was done."""
+def _outcome(
+    pairs: Any, clauses: Sequence[Clause], scan: Scan, absent: Mapping[int, Sequence[Field]] = MappingProxyType({})
+) -> Any:
+    """The updated or inserted row that comes of each pair, and marks: where the old one is, and what was done.
+
+    Columns that are `absent` from what a clause makes are null there.
+    """
     schema = pairs.schema
     coming = [(i, c) for i, c in enumerate(clauses) if c.action is not Action.DELETE]
-    columns = [f"{_column(pairs, schema, f, coming, scan)} AS {quoted(f.name)}" for f in scan.schema.fields]
+    columns = []
+    for field in scan.schema.fields:
+        making = [(i, c) for i, c in coming if field not in absent.get(i, ())]
+        columns.append(f"{_column(pairs, schema, field, making, scan)} AS {quoted(field.name)}")
     with strict_casts(pairs.sparkSession):
         return pairs.selectExpr(*(columns if coming else ()), *kept_lineage(scan), *_MARKS)
 
@@ -230,7 +295,8 @@ def _column(pairs: Any, schema: Any, field: Field, coming: Sequence[tuple[int, C
         else:
             value = _inserted(pairs.sparkSession, schema, field, clause, scan.name)
         cases.append(f"WHEN {ACTION} = {number} THEN {value}")
-    return f"CAST(CASE {' '.join(cases)} END AS {sql_type(type_)})"
+    value = f"CASE {' '.join(cases)} END" if cases else "NULL"
+    return f"CAST({value} AS {sql_type(type_)})"
 
 
 def _inserted(spark: Any, schema: Any, field: Field, clause: Clause, table: str) -> str:

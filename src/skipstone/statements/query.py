@@ -67,6 +67,11 @@ class QueryPlan:
         uses = tuple(replace(u, scan=scan) if u is use else u for u in self.uses)
         return replace(self, uses=uses)
 
+    def given_rows(self, use: TableUse, frame: Any) -> QueryPlan:
+        """The same query over a frame in place of one of its tables."""
+        uses = tuple(u for u in self.uses if u is not use)
+        return replace(self, uses=uses, others={**self.others, use.reference: frame})
+
 
 def plan_query(spark: Any, names: Names, text: str) -> QueryPlan:
     """Find the tables of a query and what each can be pruned by."""

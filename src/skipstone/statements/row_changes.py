@@ -133,7 +133,7 @@ def update_where(
     def changed(rows: Any) -> Any:
         return updated_rows(rows, assignments, use.scan, FILE.name, POS.name, f"0 AS {ACTION}")
 
-    with settled(matched, changed, marks, use.scan, expected=rows_in(use.scan)) as outcome:
+    with settled(lambda: matched, changed, marks, use.scan, expected=rows_in(use.scan)) as outcome:
         positions = positions_in(outcome.marks, *numbered.values())
         rows = FoundRows(scan=use.scan, positions=positions, rows=outcome.rows([0]) if positions else None)
         apply(spark, found, rows, UPDATE_MODE, UPDATE_ISOLATION_LEVEL)
