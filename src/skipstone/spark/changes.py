@@ -32,6 +32,7 @@ from skipstone.metadata.types import DoubleType, FloatType, MapType, VariantType
 from skipstone.plan import ScanPlan, plan_scan
 from skipstone.predicate.float_order import FloatOrder
 from skipstone.scan import Scan
+from skipstone.spark.empty_relation import no_rows
 from skipstone.spark.scan import read_scan
 from skipstone.spark.scan_names import PREFIX, quoted
 from skipstone.spark.types import to_spark_struct
@@ -77,7 +78,7 @@ def read_changes(
     changing = [s for s in between if s.operation != Operation.REPLACE]
     frames = [f for i, s in enumerate(changing) for f in _of_snapshot(spark, scan, s, i, keep_copies)]
     if not frames:
-        return spark.createDataFrame([], _schema(scan))
+        return no_rows(spark, _schema(scan))
     whole = reduce(lambda a, b: a.unionByName(b), frames)
     return _paired(whole, identifier) if identifier else whole
 

@@ -14,6 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from pyspark.sql import DataFrame
+
+from skipstone.spark.java import java_class, java_type
+from skipstone.spark.session import is_remote
+
 LOG_DIRECTORY: Final = "_spark_metadata"
 _KEPT_MAX: Final = 256
 _KEPT: Final[dict[tuple[str, str, int], tuple[Any, str]]] = {}
@@ -23,6 +28,15 @@ def empty_relations(spark: Any, schemas: Sequence[Any]) -> list[tuple[Any, str]]
     """For each schema, a DataFrame over no files and the directory that it says it reads. No two share a directory."""
     session = str(spark._jsparkSession.sessionUUID())
     return [_kept(spark, session, schema, place) for place, schema in enumerate(schemas)]
+
+
+def no_rows(spark: Any, schema: Any) -> DataFrame:
+    """A DataFrame of a schema without any row. PySpark's own sends forty messages for it, and Spark runs a job."""
+    if is_remote(spark):
+        frame: DataFrame = spark.createDataFrame([], schema)
+        return frame
+    none = java_class(spark._jvm, "java.util.ArrayList")()
+    return DataFrame(spark._jsparkSession.createDataFrame(none, java_type(spark, schema)), spark)
 
 
 def _kept(spark: Any, session: str, schema: Any, place: int) -> tuple[Any, str]:

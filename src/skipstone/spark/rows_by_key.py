@@ -19,6 +19,7 @@ from skipstone.metadata.types import Field, StructType
 from skipstone.read.keyed_rows import Keys, find_keyed_rows
 from skipstone.read.rows_at import read_rows_at
 from skipstone.scan import Scan
+from skipstone.spark.empty_relation import no_rows
 from skipstone.spark.java import selected
 from skipstone.spark.scan_names import quoted
 from skipstone.spark.shown_arrow import shown_batch, spark_arrow_schema
@@ -38,7 +39,7 @@ def rows_by_key(spark: Any, scan: Scan, keys: tuple[Keys, ...], needed: Sequence
         return None
     types = to_spark_struct(scan.wanted, all_optional=True)
     if not found.positions:
-        return spark.createDataFrame([], types)
+        return no_rows(spark, types)
     known = {k.field.id: k.field for k in keys}
     others = [f for f in needed if f.id not in known] + [f for f in scan.wanted.fields if f.id == ROW_ID.id]
     columns = found.columns

@@ -24,6 +24,7 @@ from skipstone.predicate.float_order import FloatOrder
 from skipstone.predicate.nodes import field_ids, leaves, term_type
 from skipstone.scan import Scan
 from skipstone.spark.deleted_positions import without_positions_by_path
+from skipstone.spark.empty_relation import no_rows
 from skipstone.spark.few_rows import in_one_partition
 from skipstone.spark.native import native_frames
 from skipstone.spark.optimizer_statistics import is_wanted
@@ -59,7 +60,7 @@ def read_scan(
     _refuse_encrypted(plan)
     frames = _frames(host, meant, plan, without, numbered) if len(plan) else []
     if not frames:
-        return host.createDataFrame([], shown)
+        return no_rows(host, shown)
     frame = reduce(lambda a, b: a.unionAll(b), frames)
     # What Spark is told about columns does not reach beyond a frame that says how many partitions it has.
     frame = frame if tells_statistics else in_one_partition(frame, plan, meant.predicate)
