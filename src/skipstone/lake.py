@@ -89,7 +89,7 @@ class Lake:
         identifier = parse_identifier(name)
         settings = dict(properties or {})
         check_properties(settings)
-        check_levels(settings)
+        check_levels(settings, settings)
         version = int(
             settings.pop("format-version", FORMAT_VERSION_DEFAULT if format_version is None else format_version)
         )

@@ -24,7 +24,7 @@ from skipstone.metadata.reserved import DELETED
 from skipstone.metadata.schemas.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
 from skipstone.metadata.schemas.projection import Projection, resolve
 from skipstone.metadata.schemas.projection_arrow import project_arrow
-from skipstone.metadata.tables.properties import ORC_BATCH_SIZE, PARQUET_BATCH_SIZE, property_value
+from skipstone.metadata.tables.properties import ORC_BATCH_SIZE, PARQUET_BATCH_SIZE, hint_value
 from skipstone.metadata.types import Field, StructType
 from skipstone.plan.scan import ScanPlan
 from skipstone.plan.tasks import split
@@ -169,7 +169,7 @@ class _Reader:
         """What the table says, if it says anything: Iceberg's default is made for engines that work row by row."""
         properties = self.plan.metadata.properties
         asked = _BATCH_SIZES.get(file_format.lower())
-        return property_value(properties, asked) if asked is not None and asked.key in properties else BATCH_ROWS_MAX
+        return hint_value(properties, asked) if asked is not None and asked.key in properties else BATCH_ROWS_MAX
 
     def _file(self, row: int) -> _File:
         files = self.plan.files

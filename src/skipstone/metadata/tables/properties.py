@@ -1,7 +1,8 @@
 """Table properties: their names, what they may be, and what holds when they are not set.
 
 Names, meanings and defaults are Iceberg's. A value that a known property cannot have is refused when it is set; keys
-that nobody here knows belong to other engines and are kept. Keys under `skipstone.` are ours, so an unknown one is a
+that nobody here knows belong to other engines and are kept. A value that another engine set and nobody here can read
+ends no read and no commit that it has no part in. Keys under `skipstone.` are ours, so an unknown one is a
 mistake and refused.
 
 Spec: "Table Metadata Fields" (properties), "Column Projection" (schema.name-mapping.default).
@@ -9,7 +10,7 @@ Spec: "Table Metadata Fields" (properties), "Column Projection" (schema.name-map
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from skipstone.errors import FormatViolation, InvalidInput, what_exists
@@ -38,7 +39,15 @@ from skipstone.metadata.tables.property_kinds import (
 from skipstone.metadata.tables.retention import MAX_REF_AGE_MS, MAX_SNAPSHOT_AGE_MS, MIN_SNAPSHOTS_TO_KEEP
 from skipstone.metadata.tables.table_metadata import FORMAT_VERSION_MAX
 
-__all__ = ["MetricsMode", "Property", "PropertyFamily", "check_properties", "column_property", "property_value"]
+__all__ = [
+    "MetricsMode",
+    "Property",
+    "PropertyFamily",
+    "check_properties",
+    "column_property",
+    "hint_value",
+    "property_value",
+]
 
 T = TypeVar("T")
 
@@ -299,6 +308,14 @@ def property_value(properties: Mapping[str, str], key: Property[T]) -> T:
     return key.default
 
 
+def hint_value(properties: Mapping[str, str], key: Property[T]) -> T:
+    """As `property_value`, for what changes neither a row nor a file: what cannot be read is as if it were not set."""
+    try:
+        return property_value(properties, key)
+    except InvalidInput:
+        return key.default
+
+
 def column_property(properties: Mapping[str, str], family: PropertyFamily[T], column: str) -> T | None:
     """What the table says about this property of one column, None if it says nothing."""
     key = family.prefix + column
@@ -315,10 +332,23 @@ def check_properties(updates: Mapping[str, str]) -> None:
         _check(key, text)
 
 
-def check_levels(properties: Mapping[str, str]) -> None:
-    """Refuse a compression level that its codec does not have: what one may be depends on another property."""
+def check_levels(properties: Mapping[str, str], changed: Collection[str]) -> None:
+    """Refuse a compression level that its codec does not have: what one may be depends on another property.
+
+    Only what the changed keys have a part in is looked at: a mistake that was there before is no reason to refuse
+    another change.
+    """
     for codec, level in _LEVELS:
-        usable_level(property_value(properties, codec), property_value(properties, level), level.key)
+        if {*_asked(codec), *_asked(level)} & {*changed}:
+            usable_level(property_value(properties, codec), property_value(properties, level), level.key)
+
+
+def _asked(key: Property[Any]) -> Iterator[str]:
+    """The keys that a property's value comes from."""
+    asked: Property[Any] | None = key
+    while asked is not None:
+        yield asked.key
+        asked = asked.fallback
 
 
 def _check(key: str, text: str) -> None:
