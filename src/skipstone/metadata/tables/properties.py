@@ -117,6 +117,8 @@ PARQUET_ROW_GROUP_CHECK_MIN_RECORDS: Final = integer(
 PARQUET_ROW_GROUP_CHECK_MAX_RECORDS: Final = integer(
     "write.parquet.row-group-check-max-record-count", 10_000, low=1, high=_INT_MAX
 )
+PARQUET_ROW_GROUP_TRACK_UNCOMPRESSED: Final = boolean("write.parquet.row-group-size-track-uncompressed", False)
+PARQUET_BLOOM_FILTER_ADAPTIVE: Final = boolean("write.parquet.bloom-filter-adaptive-enabled", False)
 PARQUET_SHRED_VARIANTS: Final = boolean("write.parquet.shred-variants", False)
 PARQUET_VARIANT_BUFFER_SIZE: Final = integer("write.parquet.variant-inference-buffer-size", 100, low=1, high=_INT_MAX)
 DELETE_PARQUET_ROW_GROUP_SIZE_BYTES: Final = integer(
@@ -124,6 +126,9 @@ DELETE_PARQUET_ROW_GROUP_SIZE_BYTES: Final = integer(
 )
 DELETE_PARQUET_PAGE_SIZE_BYTES: Final = integer(
     "write.delete.parquet.page-size-bytes", _MIB, low=1, fallback=PARQUET_PAGE_SIZE_BYTES
+)
+DELETE_PARQUET_PAGE_VERSION: Final = choice(
+    "write.delete.parquet.page-version", "v1", ("v1", "v2"), fallback=PARQUET_PAGE_VERSION
 )
 DELETE_PARQUET_PAGE_ROW_LIMIT: Final = integer(
     "write.delete.parquet.page-row-limit", 20_000, low=1, fallback=PARQUET_PAGE_ROW_LIMIT
@@ -165,6 +170,9 @@ PARQUET_BLOOM_FILTER_NDV: Final = PropertyFamily(
 PARQUET_STATS_ENABLED: Final = PropertyFamily(
     prefix="write.parquet.stats-enabled.column.", parse=parse_boolean, expected="true or false"
 )
+PARQUET_DICT_ENCODING_ENABLED: Final = PropertyFamily(
+    prefix="write.parquet.dict-encoding-enabled.column.", parse=parse_boolean, expected="true or false"
+)
 
 # Avro and ORC.
 AVRO_COMPRESSION: Final = choice("write.avro.compression-codec", "gzip", _AVRO_CODECS)
@@ -200,6 +208,8 @@ ORC_BLOOM_FILTER_FPP: Final = fraction("write.orc.bloom.filter.fpp", 0.05)
 
 # Metadata and metrics.
 METADATA_COMPRESSION: Final = choice("write.metadata.compression-codec", "none", ("none", "gzip"))
+MANIFEST_COMPRESSION: Final = choice("write.manifest.compression-codec", "gzip", _AVRO_CODECS)
+MANIFEST_COMPRESSION_LEVEL: Final = optional_integer("write.manifest.compression-level")
 METADATA_PREVIOUS_VERSIONS_MAX: Final = integer(PREVIOUS_VERSIONS_MAX, PREVIOUS_VERSIONS_MAX_DEFAULT, high=_INT_MAX)
 METADATA_DELETE_AFTER_COMMIT_ENABLED: Final = boolean("write.metadata.delete-after-commit.enabled", False)
 METRICS_MAX_INFERRED_COLUMNS: Final = integer("write.metadata.metrics.max-inferred-column-defaults", 100, high=_INT_MAX)
@@ -229,6 +239,10 @@ ENCRYPTION_DATA_KEY_LENGTH: Final = Property(
 # Engines.
 SPARK_FANOUT_ENABLED: Final = boolean("write.spark.fanout.enabled", False)
 SPARK_ACCEPT_ANY_SCHEMA: Final = boolean("write.spark.accept-any-schema", False)
+SPARK_AUTO_SCHEMA_EVOLUTION: Final = boolean("write.spark.auto-schema-evolution.enabled", True)
+SPARK_ADVISORY_PARTITION_SIZE: Final = optional_integer("write.spark.advisory-partition-size-bytes")
+FLINK_UPSERT_ENABLED: Final = boolean("write.upsert.enabled", False)
+IDENTIFIER_FIELDS_RELY: Final = boolean("identifier-fields.rely", False)
 SNAPSHOT_ID_INHERITANCE_ENABLED: Final = boolean("compatibility.snapshot-id-inheritance.enabled", False)
 
 # Row-level changes.
@@ -294,6 +308,7 @@ _LEVELS: Final = (
     (DELETE_PARQUET_COMPRESSION, DELETE_PARQUET_COMPRESSION_LEVEL),
     (AVRO_COMPRESSION, AVRO_COMPRESSION_LEVEL),
     (DELETE_AVRO_COMPRESSION, DELETE_AVRO_COMPRESSION_LEVEL),
+    (MANIFEST_COMPRESSION, MANIFEST_COMPRESSION_LEVEL),
 )
 
 
