@@ -15,9 +15,9 @@ from typing import Any
 
 from skipstone.catalog import Catalog, FilesystemCatalog, LoadedTable, SqlCatalog, parse_identifier, parse_namespace
 from skipstone.catalog.identifiers import Identifier, display
-from skipstone.catalog.locations import KnowsPlaces, free_location
+from skipstone.catalog.locations import check_under_one_name, free_location
 from skipstone.commit import Transaction
-from skipstone.errors import AlreadyExists, InvalidInput, NotFound
+from skipstone.errors import AlreadyExists, InvalidInput
 from skipstone.hosts import hive_host
 from skipstone.maintenance.purge import files_of
 from skipstone.metadata.blobs.encryption import KeyManagement
@@ -136,22 +136,10 @@ class Lake:
         paths: list[str] = []
         if purge:
             loaded = self.catalog.load(identifier)
-            self._check_alone(loaded)
+            check_under_one_name(self.catalog, loaded, f"purge {display(identifier)}")
             paths = files_of(loaded.metadata, loaded.metadata_location, self.catalog.storage)
         self.catalog.drop(identifier)
         self.catalog.storage.delete_many(paths)
-
-    def _check_alone(self, table: LoadedTable) -> None:
-        """Refuse to remove files that the same table has under another name: it was registered twice."""
-        catalog = self.catalog
-        if not isinstance(catalog, KnowsPlaces):
-            return
-        for name in catalog.tables_under(table.metadata.location):
-            if name != table.identifier and _uuid_of(catalog, name) == table.metadata.table_uuid:
-                raise InvalidInput(
-                    f"Cannot purge {display(table.identifier)}: expected files of one table, got files that "
-                    f"{display(name)} has too. Drop one of the two without purging."
-                )
 
     def _new_location(self, identifier: Identifier) -> str:
         if isinstance(self.catalog, FilesystemCatalog):
@@ -160,14 +148,6 @@ class Lake:
 
     def _table(self, loaded: LoadedTable) -> Table:
         return Table(loaded, catalog=self.catalog, storage=self.catalog.storage)
-
-
-def _uuid_of(catalog: Catalog, name: Identifier) -> str | None:
-    try:
-        return catalog.load(name).metadata.table_uuid
-    except NotFound:
-        # Of another catalog in the same database, or a row that points nowhere.
-        return None
 
 
 def open_catalog(
