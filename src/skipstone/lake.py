@@ -15,7 +15,7 @@ from typing import Any
 
 from skipstone.catalog import Catalog, FilesystemCatalog, LoadedTable, SqlCatalog, parse_identifier, parse_namespace
 from skipstone.catalog.identifiers import Identifier, display
-from skipstone.catalog.locations import free_location
+from skipstone.catalog.locations import check_under_one_name, free_location
 from skipstone.commit import Transaction
 from skipstone.errors import AlreadyExists, InvalidInput
 from skipstone.hosts import hive_host
@@ -89,7 +89,7 @@ class Lake:
         identifier = parse_identifier(name)
         settings = dict(properties or {})
         check_properties(settings)
-        check_levels(settings)
+        check_levels(settings, settings)
         version = int(
             settings.pop("format-version", FORMAT_VERSION_DEFAULT if format_version is None else format_version)
         )
@@ -136,6 +136,7 @@ class Lake:
         paths: list[str] = []
         if purge:
             loaded = self.catalog.load(identifier)
+            check_under_one_name(self.catalog, loaded, f"purge {display(identifier)}")
             paths = files_of(loaded.metadata, loaded.metadata_location, self.catalog.storage)
         self.catalog.drop(identifier)
         self.catalog.storage.delete_many(paths)

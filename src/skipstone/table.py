@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 from skipstone.catalog import Catalog, LoadedTable
 from skipstone.catalog.identifiers import display
-from skipstone.catalog.locations import KnowsPlaces
+from skipstone.catalog.locations import KnowsPlaces, check_under_one_name
 from skipstone.commit import Change, Outcome, Transaction
 from skipstone.commit.retry import now_ms
 from skipstone.errors import FormatViolation, InvalidInput, NotFound
@@ -262,6 +262,8 @@ class Table(Writes, StatisticsVerbs):
             older_than_ms=None if older_than is None else older_than_ms(older_than, now),
             retain_last=retain_last,
         )
+        if delete_files:
+            check_under_one_name(catalog, self._loaded, f"delete files of expired snapshots of {self.name}")
         if dry_run:
             return plan_expiry(catalog, self.refresh()._loaded, change, deletes_files=delete_files, now_ms=now)
         self._loaded, report = expire_snapshots(catalog, self._loaded, change, deletes_files=delete_files)

@@ -10,8 +10,8 @@ import uuid
 from typing import Protocol, runtime_checkable
 
 from skipstone.catalog.identifiers import Identifier, display
-from skipstone.catalog.protocol import Catalog
-from skipstone.errors import InvalidInput
+from skipstone.catalog.protocol import Catalog, LoadedTable
+from skipstone.errors import InvalidInput, NotFound
 from skipstone.storage.paths import FILE, join, local_path, scheme_of, split_authority
 from skipstone.storage.protocol import Storage
 
@@ -52,6 +52,26 @@ def free_location(catalog: Catalog, identifier: Identifier) -> str:
     if catalog.namespace_exists(identifier) or _has_metadata(storage, location):
         return f"{location}-{fresh}"
     return location
+
+
+def check_under_one_name(catalog: Catalog, table: LoadedTable, what: str) -> None:
+    """Refuse to remove files that the same table has under another name: it was registered twice."""
+    if not isinstance(catalog, KnowsPlaces):
+        return
+    for name in catalog.tables_under(table.metadata.location):
+        if name != table.identifier and _uuid_of(catalog, name) == table.metadata.table_uuid:
+            raise InvalidInput(
+                f"Cannot {what}: expected files of one table, got files that {display(name)} has too. Drop one of the "
+                f"two names, without purging."
+            )
+
+
+def _uuid_of(catalog: Catalog, name: Identifier) -> str | None:
+    try:
+        return catalog.load(name).metadata.table_uuid
+    except NotFound:
+        # Of another catalog in the same database, or a row that points nowhere.
+        return None
 
 
 def _has_metadata(storage: Storage, location: str) -> bool:

@@ -58,7 +58,7 @@ class SqlCatalog(SqlNamespaces):
         self._uri = uri
         self._storage = storage
         self._store = MetadataStore(storage, is_unique=True)
-        self._has_type = open_schema(database)
+        self._knows_types = open_schema(database)
 
     def __repr__(self) -> str:
         return f"SqlCatalog({str(self._database)!r}, name={self._name!r}, warehouse={self._warehouse!r})"
@@ -155,8 +155,9 @@ class SqlCatalog(SqlNamespaces):
 
     def drop(self, identifier: Identifier) -> None:
         check_identifier(identifier)
+        change = sa.delete(TABLES).where(*self._row(identifier), self._is_table())
         with self._database.writing(f"Cannot drop table {display(identifier)}") as connection:
-            dropped = connection.execute(sa.delete(TABLES).where(*self._row(identifier), self._is_table())).rowcount
+            dropped = connection.execute(change).rowcount
         if not dropped:
             raise self._no_such_table(identifier)
 
@@ -166,8 +167,9 @@ class SqlCatalog(SqlNamespaces):
 
     def _pointer(self, identifier: Identifier) -> str | None:
         """The metadata location in the table's row, empty if the row has none, None without a row."""
+        query = _FIND[self._has_type()]
         with self._database.reading() as connection:
-            found = connection.execute(_FIND[self._has_type], self._key(identifier)).first()
+            found = connection.execute(query, self._key(identifier)).first()
         return None if found is None else found[0] or ""
 
     def _insert_table(self, identifier: Identifier, location: str, *, verb: str) -> None:
@@ -178,7 +180,7 @@ class SqlCatalog(SqlNamespaces):
             "metadata_location": location,
             "previous_metadata_location": None,
         }
-        if self._has_type:
+        if self._has_type():
             row["iceberg_type"] = TABLE_TYPE
         try:
             with self._database.writing(f"Cannot {verb} table {display(identifier)}") as connection:
@@ -189,8 +191,9 @@ class SqlCatalog(SqlNamespaces):
     def _swap(self, identifier: Identifier, expected: str, location: str) -> None:
         table = display(identifier)
         values = {**self._key(identifier), "expected": expected, "location": location}
+        swap = _SWAP[self._has_type()]
         with self._database.writing(f"Cannot commit to {table}") as connection:
-            if connection.execute(_SWAP[self._has_type], values).rowcount == 1:
+            if connection.execute(swap, values).rowcount == 1:
                 return
         now = self._pointer(identifier)
         got = "no such table, it was dropped or renamed" if now is None else f"{now or 'none'}"
@@ -209,8 +212,14 @@ class SqlCatalog(SqlNamespaces):
     def _key(self, identifier: Identifier) -> dict[str, str]:
         return {"catalog": self._name, "namespace": display(identifier[:-1]), "name": identifier[-1]}
 
+    def _has_type(self) -> bool:
+        """Whether the database tells tables from views. An old one is asked each time: others may have made it new."""
+        if not self._knows_types:
+            self._knows_types = open_schema(self._database)
+        return self._knows_types
+
     def _is_table(self) -> sa.ColumnElement[bool]:
-        if not self._has_type:
+        if not self._has_type():
             return sa.true()
         return sa.or_(TABLES.c.iceberg_type == TABLE_TYPE, TABLES.c.iceberg_type.is_(None))
 

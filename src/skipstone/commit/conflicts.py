@@ -89,16 +89,28 @@ class Conflicts:
                         f"data file {path}, which may hold rows where {predicate}, was removed meanwhile"
                     )
 
-    def no_new_files_in(self, partitions: Mapping[int, Collection[Hashable]], *, data: bool) -> None:
-        """Nobody added data (or, if not, deletes) to the partitions."""
-        groups = self._history.added_data() if data else self._history.added_deletes()
+    def no_new_data_in(self, partitions: Mapping[int, Collection[Hashable]]) -> None:
+        """Nobody added data to the partitions."""
+        path = self._first_in(partitions, self._history.added_data())
+        if path is not None:
+            raise self._reject(f"data file {path} was added meanwhile to a partition that the change replaces")
+
+    def no_new_deletes_in(self, partitions: Mapping[int, Collection[Hashable]]) -> None:
+        """Nobody deleted rows of the partitions, one by one or in whole files: the new rows may be copies of them."""
+        path = self._first_in(partitions, self._history.added_deletes())
+        if path is not None:
+            raise self._reject(f"delete file {path} was added meanwhile to a partition that the change replaces")
+        path = self._first_in(partitions, self._history.removed_data())
+        if path is not None:
+            raise self._reject(f"data file {path} of a partition that the change replaces was removed meanwhile")
+
+    def _first_in(self, partitions: Mapping[int, Collection[Hashable]], groups: Iterable[FileGroup]) -> str | None:
         for group in groups:
             wanted = partitions.get(group.spec.spec_id, ())
             hits = np.flatnonzero(in_partitions(group.entries, self._history.metadata, group.spec, wanted))
             if len(hits):
-                kind = "data" if data else "delete"
-                raise self._reject(f"{kind} file {_path(group.entries, hits[0])} was added meanwhile to a partition "
-                                   f"that the change replaces")  # fmt: skip
+                return _path(group.entries, hits[0])
+        return None
 
     def data_files_exist(self, paths: Collection[str]) -> None:
         """Nobody removed a data file that the change's deletes point to."""

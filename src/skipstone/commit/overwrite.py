@@ -114,9 +114,9 @@ class ReplacePartitions(SnapshotChange):
         def check(conflicts: Conflicts, effect: Effect) -> None:
             if self.isolation is None:
                 return
-            conflicts.no_new_files_in(partitions, data=False)
+            conflicts.no_new_deletes_in(partitions)
             if self.isolation == Isolation.SERIALIZABLE:
-                conflicts.no_new_files_in(partitions, data=True)
+                conflicts.no_new_data_in(partitions)
 
         return Plan(added=self.files, removal=Removal(partitions=partitions), check=check)
 

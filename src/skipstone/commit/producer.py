@@ -32,7 +32,7 @@ from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
 from skipstone.metadata.manifests.manifest_list import write_manifest_list
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.metadata_changes import add_snapshot, set_ref
-from skipstone.metadata.tables.properties import PARTITION_SUMMARY_LIMIT, WAP_ENABLED, property_value
+from skipstone.metadata.tables.properties import PARTITION_SUMMARY_LIMIT, WAP_ENABLED, hint_value, property_value
 from skipstone.metadata.tables.refs import MAIN, branch
 from skipstone.metadata.tables.snapshot_ids import new_snapshot_id
 from skipstone.metadata.tables.snapshots import Operation, Snapshot
@@ -200,7 +200,7 @@ class SnapshotChange:
         before: Sequence[ManifestFile],
         effect: Effect,
     ) -> dict[str, str]:
-        collector = SummaryCollector(partition_limit=property_value(metadata.properties, PARTITION_SUMMARY_LIMIT))
+        collector = SummaryCollector(partition_limit=hint_value(metadata.properties, PARTITION_SUMMARY_LIMIT))
         schema, schemas = metadata.current_schema, metadata.schemas
         for group in effect.added:
             collector.add(group.entries, spec=group.spec, schema=schema, schemas=schemas)

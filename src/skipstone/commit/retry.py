@@ -1,5 +1,8 @@
 """How long to wait before the next attempt: exponential back-off with jitter, bounded by count and by time.
 
+Another engine may have set what nobody here can read. It holds as if it were not set: in the middle of a commit whose
+answer was lost there must be no error about patience.
+
 Waits double from the least to the greatest. Each is cut by a random part, so that writers who collided once do not
 collide again. Time and chance are passed in, and so can be told in tests.
 """
@@ -20,7 +23,7 @@ from skipstone.metadata.tables.properties import (
     COMMIT_STATUS_CHECKS_MIN_WAIT_MS,
     COMMIT_STATUS_CHECKS_TOTAL_WAIT_MS,
     COMMIT_TOTAL_RETRY_TIME_MS,
-    property_value,
+    hint_value,
 )
 
 
@@ -55,20 +58,20 @@ class RetryPolicy:
 def commit_policy(properties: Mapping[str, str]) -> RetryPolicy:
     """How often a commit that lost a race is tried again."""
     return RetryPolicy(
-        num_retries=property_value(properties, COMMIT_NUM_RETRIES),
-        min_wait_ms=property_value(properties, COMMIT_MIN_RETRY_WAIT_MS),
-        max_wait_ms=property_value(properties, COMMIT_MAX_RETRY_WAIT_MS),
-        total_timeout_ms=property_value(properties, COMMIT_TOTAL_RETRY_TIME_MS),
+        num_retries=hint_value(properties, COMMIT_NUM_RETRIES),
+        min_wait_ms=hint_value(properties, COMMIT_MIN_RETRY_WAIT_MS),
+        max_wait_ms=hint_value(properties, COMMIT_MAX_RETRY_WAIT_MS),
+        total_timeout_ms=hint_value(properties, COMMIT_TOTAL_RETRY_TIME_MS),
     )
 
 
 def status_check_policy(properties: Mapping[str, str]) -> RetryPolicy:
     """How often the table is looked at after the catalog did not answer."""
     return RetryPolicy(
-        num_retries=property_value(properties, COMMIT_NUM_STATUS_CHECKS),
-        min_wait_ms=property_value(properties, COMMIT_STATUS_CHECKS_MIN_WAIT_MS),
-        max_wait_ms=property_value(properties, COMMIT_STATUS_CHECKS_MAX_WAIT_MS),
-        total_timeout_ms=property_value(properties, COMMIT_STATUS_CHECKS_TOTAL_WAIT_MS),
+        num_retries=hint_value(properties, COMMIT_NUM_STATUS_CHECKS),
+        min_wait_ms=hint_value(properties, COMMIT_STATUS_CHECKS_MIN_WAIT_MS),
+        max_wait_ms=hint_value(properties, COMMIT_STATUS_CHECKS_MAX_WAIT_MS),
+        total_timeout_ms=hint_value(properties, COMMIT_STATUS_CHECKS_TOTAL_WAIT_MS),
     )
 
 

@@ -51,7 +51,7 @@ class UpdateProperties:
         if any(key in changed.properties for key in self.removals):
             changed = remove_properties(changed, self.removals)
         if changed is not current:
-            check_levels(changed.properties)
+            check_levels(changed.properties, {*updates, *self.removals})
         return changed
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Hashable
 from typing import Any, TypeVar, cast
 
 from skipstone.catalog.metadata_store import metadata_directory
+from skipstone.errors import SkipstoneError
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.manifests.manifest_write import WrittenManifest
 from skipstone.metadata.tables.table_metadata import TableMetadata
@@ -68,14 +69,16 @@ class Staging:
         self.storage.write_new(path, data)
 
     def discard(self, *, keep: Collection[str] = ()) -> None:
-        """Delete what was written, but for what is published. A failure leaves an orphan file, no more."""
-        needed = {path for path, owner in self._written.items() if path in keep or owner in keep}
-        unused = [path for path in self._written if path not in needed]
-        self._written = {path: owner for path, owner in self._written.items() if path in needed}
+        """Delete what was written, but for what is published. A failure leaves an orphan file, no more.
+
+        What is kept is forgotten here: nothing that goes wrong later may delete it.
+        """
+        unused = [path for path, owner in self._written.items() if path not in keep and owner not in keep]
+        self._written.clear()
         self._made.clear()
         if not unused:
             return
         try:
             self.storage.delete_many(unused)
-        except OSError:
+        except (SkipstoneError, OSError):
             return

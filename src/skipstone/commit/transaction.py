@@ -104,7 +104,7 @@ class Transaction:
             raise
 
     def _publish(self) -> Outcome:
-        retries = Retries(commit_policy(self._base_metadata.properties), self._timing)
+        retries = Retries(commit_policy(self._metadata.properties), self._timing)
         attempts = 0
         while True:
             attempts += 1

@@ -1,6 +1,6 @@
 """Entries become stored manifests: one, or several where one would grow far beyond the target size.
 
-Spec: "Manifests"; table property `commit.manifest.target-size-bytes`.
+Spec: "Manifests"; table properties `commit.manifest.target-size-bytes` and `write.manifest.compression-*`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,16 @@ from skipstone.commit.staging import Staging
 from skipstone.metadata.manifests.manifest import ManifestContent, ManifestFile
 from skipstone.metadata.manifests.manifest_write import WrittenManifest, write_manifest
 from skipstone.metadata.partitions.partitioning import PartitionSpec
-from skipstone.metadata.tables.properties import MANIFEST_TARGET_SIZE_BYTES, property_value
+from skipstone.metadata.tables.properties import (
+    MANIFEST_COMPRESSION,
+    MANIFEST_COMPRESSION_LEVEL,
+    MANIFEST_TARGET_SIZE_BYTES,
+    property_value,
+)
+from skipstone.metadata.tables.property_kinds import usable_level
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.snapshot_manifests import partition_type_of
+from skipstone.write.avro import CODECS
 
 # So many entries tell how large a manifest of more will be.
 _SAMPLE_ENTRIES: Final = 1_000
@@ -33,6 +40,8 @@ def store_entries(
     snapshot_id: int,
 ) -> list[ManifestFile]:
     """Write entries of one spec and content, in order."""
+    compression = property_value(metadata.properties, MANIFEST_COMPRESSION)
+    level = property_value(metadata.properties, MANIFEST_COMPRESSION_LEVEL)
 
     def write(piece: pa.Table) -> WrittenManifest:
         return write_manifest(
@@ -43,6 +52,8 @@ def store_entries(
             content=content,
             snapshot_id=snapshot_id,
             partition_type=partition_type_of(spec, metadata),
+            codec=CODECS[compression],
+            level=usable_level(compression, level, MANIFEST_COMPRESSION_LEVEL.key),
         )
 
     step = entries.num_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.tables.properties import INDEX_COLUMNS, INDEX_ENABLED, property_value
+from skipstone.metadata.tables.properties import INDEX_COLUMNS, INDEX_ENABLED, hint_value
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.metadata.types import GeographyType, GeometryType, PrimitiveType, UnknownType, VariantType
 
@@ -15,13 +15,13 @@ _NOT_INDEXED: Final = (GeographyType, GeometryType, UnknownType, VariantType)
 
 
 def is_enabled(metadata: TableMetadata) -> bool:
-    return property_value(metadata.properties, INDEX_ENABLED)
+    return hint_value(metadata.properties, INDEX_ENABLED)
 
 
 def indexed_ids(metadata: TableMetadata) -> tuple[int, ...]:
     """Field ids of the indexed columns, ascending. Names that the schema does not have are passed over."""
     schema = metadata.current_schema
-    named = property_value(metadata.properties, INDEX_COLUMNS)
+    named = hint_value(metadata.properties, INDEX_COLUMNS)
     if named is not None:
         found = {f.id for name in named if (f := schema.find(name)) is not None}
         return tuple(sorted(i for i in found if can_index(schema, i)))

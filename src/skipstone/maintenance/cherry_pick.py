@@ -121,12 +121,24 @@ class CherryPick:
 
 def staged_snapshot(metadata: TableMetadata, wap_id: str) -> Snapshot:
     """The snapshot that was staged under a write-audit-publish id."""
-    staged = {(s.summary or {}).get(WAP_ID): s for s in metadata.snapshots}
-    found = staged.get(wap_id)
-    if found is None:
-        known = sorted(name for name in staged if name is not None)
-        raise NotFound(f"Cannot find a staged snapshot with wap.id {wap_id!r}. {what_exists('Ids', wap_id, known)}")
-    return found
+    staged: dict[str, list[Snapshot]] = {}
+    for snapshot in metadata.snapshots:
+        known = (snapshot.summary or {}).get(WAP_ID)
+        if known is not None:
+            staged.setdefault(known, []).append(snapshot)
+    match staged.get(wap_id, []):
+        case []:
+            raise NotFound(
+                f"Cannot find a staged snapshot with wap.id {wap_id!r}. {what_exists('Ids', wap_id, sorted(staged))}"
+            )
+        case [found]:
+            return found
+        case several:
+            ids = ", ".join(str(s.snapshot_id) for s in several)
+            raise InvalidInput(
+                f"Cannot tell which snapshot wap.id {wap_id!r} means: expected one, got {len(several)}: {ids}. "
+                "Cherry-pick one of them by its id."
+            )
 
 
 def added_files(snapshot: Snapshot, metadata: TableMetadata, storage: Storage) -> Any:

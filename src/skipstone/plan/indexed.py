@@ -19,7 +19,7 @@ from skipstone.index.columns import is_enabled
 from skipstone.index.loading import rollups_of
 from skipstone.index.places import index_directory
 from skipstone.metadata.manifests.manifest import ManifestFile
-from skipstone.metadata.tables.properties import INDEX_SIDECAR_MIN_FILES, property_value
+from skipstone.metadata.tables.properties import INDEX_SIDECAR_MIN_FILES, hint_value
 from skipstone.plan.entries import empty_entries, read_live_entries
 from skipstone.plan.index_zones import IndexLevels, Mask, count_by_rollups, judge_rollups
 from skipstone.plan.question import Question
@@ -71,7 +71,7 @@ def _says_nothing(manifests: Sequence[ManifestFile], question: Question) -> bool
     """Without a filter nothing can be skipped, and manifests of few files have no sidecar to be read instead."""
     if question.predicate != TRUE:
         return False
-    fewest = property_value(question.metadata.properties, INDEX_SIDECAR_MIN_FILES)
+    fewest = hint_value(question.metadata.properties, INDEX_SIDECAR_MIN_FILES)
     return all(0 <= _files_of(m) < fewest for m in manifests)
 
 

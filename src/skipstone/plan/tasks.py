@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.compute
 
 from skipstone.errors import InvalidInput
-from skipstone.metadata.tables.properties import SPLIT_LOOKBACK, SPLIT_OPEN_FILE_COST, SPLIT_SIZE, property_value
+from skipstone.metadata.tables.properties import SPLIT_LOOKBACK, SPLIT_OPEN_FILE_COST, SPLIT_SIZE, hint_value
 from skipstone.plan.scan import ScanPlan
 
 pa: Any = pyarrow
@@ -50,10 +50,10 @@ def pack(plan: ScanPlan) -> Any:
     the first of the last few tasks that has room, so that files that lie together stay together.
     """
     properties = plan.metadata.properties
-    target = property_value(properties, SPLIT_SIZE)
+    target = hint_value(properties, SPLIT_SIZE)
     pieces = split(plan, target_size_in_bytes=target)
-    weights = _weights(plan, pieces, property_value(properties, SPLIT_OPEN_FILE_COST))
-    numbers = pack_weights(weights, target, property_value(properties, SPLIT_LOOKBACK))
+    weights = _weights(plan, pieces, hint_value(properties, SPLIT_OPEN_FILE_COST))
+    numbers = pack_weights(weights, target, hint_value(properties, SPLIT_LOOKBACK))
     return pieces.add_column(0, "task", pa.array(numbers, pa.int32())).sort_by("task")
 
 

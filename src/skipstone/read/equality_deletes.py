@@ -1,13 +1,15 @@
 """Rows deleted by value.
 
 A row is deleted if its values equal all delete columns of one key. Null equals null, NaN equals NaN, and -0.0 differs
-from 0.0: keys are compared as what is stored, not as SQL compares.
+from 0.0: keys are compared as what is stored, not as SQL compares. A field of a struct is null where the struct is.
 
 Spec: "Equality Delete Files".
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -77,8 +79,7 @@ class EqualityDeletes:
     def _read(self, row: int) -> list[Any]:
         """The key columns of a delete file, in the order of their ids."""
         fields = [key_field(i, self._metadata) for i in self._ids(row)]
-        wanted = StructType(tuple(reduced_column(f, self._metadata) for f in fields))
-        wanted = StructType(tuple({f.id: f for f in wanted.fields}.values()))
+        wanted = stored_keys(fields, self._metadata)
         path = self._deletes.column("file_path")[row].as_py()
         file_format = self._deletes.column("file_format")[row].as_py()
         key = self._deletes.column("key_metadata")[row].as_py()
@@ -101,20 +102,32 @@ def _schema_with(field_id: int, metadata: TableMetadata) -> Schema:
     raise FormatViolation(f"Invalid equality_ids: expected columns of the table, got id {field_id}, which never was.")
 
 
-def reduced_column(field: Field, metadata: TableMetadata) -> Field:
-    """The column a delete column lies in, reduced to what leads to it."""
-    schema = _schema_with(field.id, metadata)
-    return schema.select([schema.name_of(field.id)]).fields[0]
+def stored_keys(fields: Iterable[Field], metadata: TableMetadata) -> StructType:
+    """What a delete file is read as: the columns its delete columns lie in, reduced to what leads to them."""
+    schemas = [(f, _schema_with(f.id, metadata)) for f in fields]
+    return StructType(united(schema.select([schema.name_of(f.id)]).fields[0] for f, schema in schemas))
 
 
 def key_columns(field_ids: list[int], metadata: TableMetadata) -> list[Field]:
     """The top-level fields that hold the given delete columns."""
-    found = {}
+    found = []
     for i in field_ids:
         top = next(iter(reversed([*_schema_with(i, metadata).ancestors(i)])), None)
-        field = top or key_field(i, metadata)
-        found[field.id] = field
-    return list(found.values())
+        found.append(top or key_field(i, metadata))
+    return list(united(found))
+
+
+def united(fields: Iterable[Field]) -> tuple[Field, ...]:
+    """One field for each id. Of a struct that several schemas have, it holds the fields of all."""
+    found: dict[int, Field] = {}
+    for field in fields:
+        known = found.get(field.id)
+        if known is None:
+            found[field.id] = field
+        elif isinstance(known.type, StructType) and isinstance(field.type, StructType):
+            inner = StructType(united((*known.type.fields, *field.type.fields)))
+            found[field.id] = replace(known, type=inner)
+    return tuple(found.values())
 
 
 def column_of(batch: Any, field: Field) -> Any:

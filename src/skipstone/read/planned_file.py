@@ -13,7 +13,7 @@ from typing import Final
 
 from skipstone.metadata.schemas.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
 from skipstone.metadata.schemas.projection import Projection, resolve
-from skipstone.metadata.tables.properties import ORC_BATCH_SIZE, PARQUET_BATCH_SIZE, property_value
+from skipstone.metadata.tables.properties import ORC_BATCH_SIZE, PARQUET_BATCH_SIZE, hint_value
 from skipstone.metadata.types import StructType
 from skipstone.plan.scan import ScanPlan
 from skipstone.predicate.float_order import FloatOrder
@@ -97,4 +97,4 @@ def _name_mapping(text: str) -> NameMapping:
 def _batch_rows_max(properties: Mapping[str, str], file_format: str) -> int:
     """What the table says, if it says anything: Iceberg's default is made for engines that work row by row."""
     asked = _BATCH_SIZES.get(file_format.lower())
-    return property_value(properties, asked) if asked is not None and asked.key in properties else BATCH_ROWS_MAX
+    return hint_value(properties, asked) if asked is not None and asked.key in properties else BATCH_ROWS_MAX

@@ -29,7 +29,7 @@ from skipstone.plan.tasks import split
 from skipstone.predicate.arrow_filter import matches
 from skipstone.predicate.nodes import TRUE, Predicate, field_ids
 from skipstone.read.ahead import in_order
-from skipstone.read.equality_deletes import EqualityDeletes, key_columns
+from skipstone.read.equality_deletes import EqualityDeletes, key_columns, united
 from skipstone.read.metadata_columns import supplied_columns
 from skipstone.read.opened import PlacedBatch
 from skipstone.read.planned_file import Piece, opened_file
@@ -148,7 +148,7 @@ class _Reader:
         for field_id in field_ids(file.residual):
             top = next(iter(reversed([*schema.ancestors(field_id)])), schema.field(field_id))
             extra.append(top)
-        for field in extra:
+        for field in united(extra):
             # A wanted struct may have been reduced to some of its fields: then it is read whole as well.
             if field.id not in fields:
                 fields[field.id] = field

@@ -20,9 +20,9 @@ from pyspark.sql import types as T
 from skipstone.errors import FormatViolation
 from skipstone.metadata.formats.arrow_types import to_arrow_type
 from skipstone.metadata.manifests.manifest import FileContent
-from skipstone.metadata.types import DoubleType, Field, FixedType, FloatType, StructType, UuidType
+from skipstone.metadata.types import DoubleType, Field, FixedType, FloatType, UuidType
 from skipstone.plan.scan import ScanPlan
-from skipstone.read.equality_deletes import column_of, key_columns, key_field, reduced_column
+from skipstone.read.equality_deletes import column_of, key_columns, key_field, stored_keys
 from skipstone.read.whole_file import project_file
 from skipstone.spark.columns import stored_type
 from skipstone.spark.file_facts import SCOPE, SEQUENCE, scopes_of
@@ -113,8 +113,7 @@ def _keys(plan: ScanPlan, storage: Storage, fields: list[Field], rows: list[int]
 
 
 def _read(plan: ScanPlan, storage: Storage, fields: list[Field], row: int) -> list[Any]:
-    columns = {c.id: c for c in (reduced_column(f, plan.metadata) for f in fields)}
-    wanted = StructType(tuple(columns.values()))
+    wanted = stored_keys(fields, plan.metadata)
     path = plan.deletes.column("file_path")[row].as_py()
     file_format = plan.deletes.column("file_format")[row].as_py()
     batches = [b for _, b in project_file(storage, path, file_format, wanted)]

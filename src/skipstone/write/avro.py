@@ -21,7 +21,8 @@ from skipstone.write.file_writer import FileFacts
 from skipstone.write.metrics import MetricsCollector, MetricsPlan
 from skipstone.write.settings import WriteSettings
 
-_CODECS: Final[dict[str, Codec]] = {
+# As table properties name them.
+CODECS: Final[dict[str, Codec]] = {
     "gzip": "deflate",
     "zstd": "zstandard",
     "snappy": "snappy",
@@ -39,7 +40,7 @@ class AvroFileWriter:
         self._schema = layout(struct)
         self._metrics = MetricsCollector(metrics)
         self._rows = 0
-        self._codec = _CODECS[settings.compression]
+        self._codec = CODECS[settings.compression]
         self._level = settings.compression_level
         self._sync = os.urandom(SYNC_BYTES)
         header = self._encoded(pa.table({}))

@@ -101,19 +101,18 @@ class ParquetFileWriter:
             data_page_size=s.page_size_bytes,
             max_rows_per_page=s.page_row_limit,
             data_page_version="2.0" if s.page_version == "v2" else "1.0",
-            use_dictionary=rows >= DICTIONARY_ROWS_MIN,
+            use_dictionary=rows >= DICTIONARY_ROWS_MIN and self._except_for(s.without_dictionary_ids),
             dictionary_pagesize_limit=s.dict_size_bytes,
             write_page_index=True,
             write_page_checksum=s.has_page_checksums,
             bloom_filter_options=self._bloom(rows),
-            write_statistics=self._with_statistics(),
+            write_statistics=self._except_for(s.without_statistics_ids),
             metadata_collector=self._footers,
             **WRITE_OPTIONS,
         )
 
-    def _with_statistics(self) -> bool | list[str]:
-        """All columns, or the paths of those whose statistics are not turned off."""
-        off = self._settings.without_statistics_ids
+    def _except_for(self, off: frozenset[int]) -> bool | list[str]:
+        """All columns, or the paths of those for which something is not turned off."""
         return [path for path, i in _leaf_ids(self._struct) if i not in off] if off else True
 
     def _bloom(self, rows: int) -> dict[str, Any] | None:

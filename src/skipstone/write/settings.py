@@ -13,7 +13,7 @@ from skipstone.errors import InvalidInput, Unsupported
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables import properties as p
 from skipstone.metadata.tables.properties import column_property, property_value
-from skipstone.metadata.tables.property_kinds import usable_level
+from skipstone.metadata.tables.property_kinds import PropertyFamily, usable_level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,7 @@ class WriteSettings:
     bloom_max_bytes: int = 1024 * 1024
     bloom_ndv_by_id: Mapping[int, int] = field(default_factory=dict)
     without_statistics_ids: frozenset[int] = frozenset()
+    without_dictionary_ids: frozenset[int] = frozenset()
 
 
 BLOOM_FPP_DEFAULT: Final = 0.01
@@ -60,7 +61,8 @@ def data_settings(properties: Mapping[str, str], schema: Schema, *, file_format:
         bloom_fpp_by_id=_bloom(properties, schema),
         bloom_max_bytes=property_value(properties, p.PARQUET_BLOOM_FILTER_MAX_BYTES),
         bloom_ndv_by_id=_bloom_ndv(properties, schema),
-        without_statistics_ids=_without_statistics(properties, schema),
+        without_statistics_ids=_turned_off(p.PARQUET_STATS_ENABLED, properties, schema),
+        without_dictionary_ids=_turned_off(p.PARQUET_DICT_ENCODING_ENABLED, properties, schema),
     )
 
 
@@ -77,6 +79,7 @@ def delete_settings(properties: Mapping[str, str], *, file_format: str | None = 
         compression_level=level,
         page_size_bytes=property_value(properties, p.DELETE_PARQUET_PAGE_SIZE_BYTES),
         page_row_limit=property_value(properties, p.DELETE_PARQUET_PAGE_ROW_LIMIT),
+        page_version=property_value(properties, p.DELETE_PARQUET_PAGE_VERSION),
         dict_size_bytes=property_value(properties, p.DELETE_PARQUET_DICT_SIZE_BYTES),
         orc_stripe_size_bytes=property_value(properties, p.DELETE_ORC_STRIPE_SIZE_BYTES),
         orc_compression_strategy=property_value(properties, p.DELETE_ORC_COMPRESSION_STRATEGY),
@@ -127,8 +130,8 @@ def _bloom_ndv(properties: Mapping[str, str], schema: Schema) -> dict[int, int]:
     return {column.id: ndv for name, ndv in named.items() if (column := schema.find(name)) is not None}
 
 
-def _without_statistics(properties: Mapping[str, str], schema: Schema) -> frozenset[int]:
-    family = p.PARQUET_STATS_ENABLED
+def _turned_off(family: PropertyFamily[bool], properties: Mapping[str, str], schema: Schema) -> frozenset[int]:
+    """The columns that a family of switches says false about."""
     off = [
         k[len(family.prefix) :] for k, t in properties.items() if k.startswith(family.prefix) if not family.value(k, t)
     ]

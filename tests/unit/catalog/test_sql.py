@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,28 @@ def test_a_row_without_a_type_is_a_table(catalog: SqlCatalog) -> None:
     assert catalog.list_namespaces(("x",)) == [("x", "y")]
     assert catalog.namespace_properties(("x",)) == {}
     catalog.publish(("x", "y", "old"), catalog.load(("x", "y", "old")), made.metadata)
+
+
+def test_views_are_told_apart_as_soon_as_another_engine_has_made_the_database_new(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
+        connection.execute(
+            "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255), table_namespace VARCHAR(255), "
+            "table_name VARCHAR(255), metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000), "
+            "PRIMARY KEY (catalog_name, table_namespace, table_name))"
+        )
+        catalog = SqlCatalog(f"sqlite:///{tmp_path}/old.db", warehouse="memory://lake", storage=MemoryStorage())
+        catalog.create_namespace(("db",))
+        made = created(catalog)
+        connection.execute("ALTER TABLE iceberg_tables ADD COLUMN iceberg_type VARCHAR(5)")
+        connection.execute("INSERT INTO iceberg_tables VALUES ('default', 'db', 'v', 'memory://v.json', NULL, 'VIEW')")
+        connection.commit()
+        assert catalog.list_tables(("db",)) == [T]
+        assert not catalog.table_exists(("db", "v"))
+        with pytest.raises(NotFound):
+            catalog.drop(("db", "v"))
+        catalog.publish(T, made, replace(made.metadata, properties={"a": "1"}))
+        assert catalog.load(T).metadata.properties == {"a": "1"}
+        catalog.close()
 
 
 def test_a_row_that_points_nowhere_says_so(catalog: SqlCatalog) -> None:

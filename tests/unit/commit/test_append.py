@@ -210,3 +210,16 @@ def test_add_files_refuses_what_is_there_unless_told_not_to_look(tmp_path: Path)
     assert table.refresh().scan().count() == 2
     table.add_files(files, check_duplicate_files=False)
     assert table.scan().count() == 4
+
+
+@pytest.mark.parametrize(("codec", "stored"), [(None, b"deflate"), ("zstd", b"zstandard"), ("uncompressed", b"null")])
+def test_manifests_are_compressed_as_the_table_says_and_lists_as_always(codec: str | None, stored: bytes) -> None:
+    lake = Lake()
+    lake.create(properties={} if codec is None else {"write.manifest.compression-codec": codec})
+    lake.commit(Append(files=data_files("a"))).unwrap()
+    lake.commit(Append(files=data_files("b"))).unwrap()
+    assert set(lake.live()) == {"a", "b"}
+    for path in lake.referenced():
+        data = lake.catalog.storage.read(path)
+        named = data[data.index(b"avro.codec") + len(b"avro.codec") + 1 :]
+        assert named.startswith(b"deflate" if "/snap-" in path else stored), path

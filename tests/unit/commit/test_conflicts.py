@@ -121,6 +121,14 @@ CASES: list[tuple[str, int, Callable[[], Change], Callable[[], Change], str | No
     ("snapshot replaced partitions and new deletes there", 2,
      lambda: ReplacePartitions(files=data_files("n", **CA), isolation=Isolation.SNAPSHOT),
      lambda: RowDelta(files=equality_deletes("e", **CA)), "delete file e was added meanwhile to a partition"),
+    ("snapshot replaced partitions and rows deleted there by files", 2,
+     lambda: ReplacePartitions(files=data_files("n", **CA), isolation=Isolation.SNAPSHOT),
+     lambda: Delete(files=["ca"]), "data file ca of a partition that the change replaces was removed meanwhile"),
+    ("snapshot replaced partitions and rows deleted elsewhere by files", 2,
+     lambda: ReplacePartitions(files=data_files("n", **CA), isolation=Isolation.SNAPSHOT),
+     lambda: Delete(files=["wa"]), None),
+    ("replaced partitions, last writer wins, and rows deleted there", 2,
+     lambda: ReplacePartitions(files=data_files("n", **CA)), lambda: Delete(files=["ca"]), None),
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from skipstone.commit import (
     UpdateProperties,
     UpdateSchema,
 )
-from skipstone.errors import AlreadyExists, CommitOutcomeUnknown, CommitRejected, InvalidInput
+from skipstone.errors import AlreadyExists, CommitOutcomeUnknown, CommitRejected, InvalidInput, Unsupported
 from skipstone.metadata.tables.new_table import new_table_metadata
 from skipstone.metadata.types import STRING
 
@@ -202,6 +203,35 @@ def test_staged_files_survive_when_the_status_check_fails_too(lake: Lake) -> Non
     lake.catalog.load = load
     outcome = lake.commit(Append(files=data_files("a")), base=base)
     assert isinstance(outcome, Committed) and len(lake.sleeps) == 2
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_patience_that_cannot_be_read_deletes_nothing_when_an_answer_is_lost(lake: Lake, is_done: bool) -> None:
+    lost = raising(CommitOutcomeUnknown("The connection broke."))
+    (lake.catalog.after_publish if is_done else lake.catalog.before_publish).append(lost)
+    foreign = {"commit.status-check.num-retries": "few", "commit.retry.num-retries": "many"}
+    told = replace(lake.metadata, properties={**lake.metadata.properties, **foreign})
+    base = replace(lake.table, metadata=told)
+    lake.catalog.tables[TABLE] = base
+    deleted: list[str] = []
+    lake.catalog.storage.delete_many = deleted.extend
+    outcome = lake.commit(Append(files=data_files("a")), base=base)
+    assert isinstance(outcome, Committed if is_done else Unknown) and deleted == []
+
+
+def test_a_storage_that_cannot_clean_up_after_a_commit_deletes_nothing_of_it(lake: Lake) -> None:
+    lake.catalog.before_publish.append(lambda: lake.commit(UpdateProperties(updates={"n": "1"})).unwrap())
+    refused: list[str] = []
+
+    def refuse(paths: Any) -> None:
+        refused.extend(paths)
+        raise Unsupported("Cannot delete files here.")
+
+    base = lake.table
+    lake.catalog.storage.delete_many = refuse
+    lake.commit(Append(files=data_files("a")), base=base).unwrap()
+    assert refused and not {*refused} & lake.referenced()
+    assert set(lake.live()) == {"a"}
 
 
 def test_a_storage_that_fails_while_staging_leaves_no_files(lake: Lake) -> None:

@@ -176,6 +176,17 @@ def test_an_unknown_wap_id_lists_those_that_are_staged(lake: Lake) -> None:
         staged_snapshot(lake.metadata, "tuesday")
 
 
+def test_an_id_that_two_snapshots_were_staged_under_publishes_neither(lake: Lake) -> None:
+    append(lake, "a")
+    first, second = append(lake, "b", wap_id="w1"), append(lake, "c", wap_id="w1")
+    with pytest.raises(InvalidInput, match=f"got 2: {first}, {second}"):
+        staged_snapshot(lake.metadata, "w1")
+    run(lake, CherryPick(snapshot_id=first))
+    assert set(lake.live()) == {"a", "b"}
+    with pytest.raises(InvalidInput, match="published already"):
+        run(lake, CherryPick(snapshot_id=second))
+
+
 def test_staging_needs_the_table_property(lake: Lake) -> None:
     run(lake, UpdateProperties(removals=["write.wap.enabled"]))
     with pytest.raises(InvalidInput, match=r"write\.wap\.enabled"):

@@ -241,3 +241,19 @@ def test_a_directory_that_holds_tables_does_not_become_a_table(tmp_path: Path) -
     lake.drop_table("db.t.deep.x")
     lake.create_table("db.t", [("id", "long")]).append([{"id": 2}])
     assert lake.list_tables("db") == ["db.t"]
+
+
+def test_files_of_a_table_registered_twice_are_not_deleted_under_either_name(sql: Lake) -> None:
+    table = sql.create_table("db.t", [("id", "long")])
+    table.append([{"id": 1}])
+    sql.register_table("db.same", table.metadata_location)
+    for name, other in (("db.t", r"db\.same"), ("db.same", r"db\.t")):
+        with pytest.raises(InvalidInput, match=f"got files that {other} has too"):
+            sql.drop_table(name, purge=True)
+        with pytest.raises(InvalidInput, match=f"got files that {other} has too"):
+            sql.load_table(name).expire_snapshots()
+        assert sql.load_table(name).expire_snapshots(delete_files=False).files.paths() == []
+        assert sql.load_table(name).scan().count() == 1
+    sql.drop_table("db.same")
+    sql.drop_table("db.t", purge=True)
+    assert not list(sql.catalog.storage.list(table.location))

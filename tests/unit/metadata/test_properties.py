@@ -6,7 +6,13 @@ import pytest
 
 from skipstone.errors import InvalidInput
 from skipstone.metadata.tables import properties as p
-from skipstone.metadata.tables.properties import MetricsMode, check_properties, column_property, property_value
+from skipstone.metadata.tables.properties import (
+    MetricsMode,
+    check_properties,
+    column_property,
+    hint_value,
+    property_value,
+)
 from skipstone.metadata.tables.property_kinds import Property
 
 
@@ -53,6 +59,8 @@ from skipstone.metadata.tables.property_kinds import Property
         (p.DELETE_ORC_STRIPE_SIZE_BYTES, 67_108_864),
         (p.ENCRYPTION_DATA_KEY_LENGTH, 16),
         (p.SPARK_FANOUT_ENABLED, False),
+        (p.MANIFEST_COMPRESSION, "gzip"),
+        (p.DELETE_PARQUET_PAGE_VERSION, "v1"),
     ],
 )
 def test_what_holds_without_a_property(key: Property[object], default: object) -> None:
@@ -106,6 +114,16 @@ def test_a_property_is_read_as_its_type(key: Property[object], text: str, value:
         ("write.delete.orc.stripe-size-bytes", "x", "an integer from 1"),
         ("write.spark.fanout.enabled", "x", "true or false"),
         ("encryption.data-key-length", "20", "16, 24 or 32"),
+        ("write.manifest.compression-codec", "lzo", "one of gzip, zstd, snappy, uncompressed"),
+        ("write.manifest.compression-level", "high", "an integer"),
+        ("write.delete.parquet.page-version", "3", "one of v1, v2"),
+        ("write.parquet.dict-encoding-enabled.column.a", "on", "true or false"),
+        ("write.parquet.row-group-size-track-uncompressed", "on", "true or false"),
+        ("write.parquet.bloom-filter-adaptive-enabled", "on", "true or false"),
+        ("write.spark.auto-schema-evolution.enabled", "on", "true or false"),
+        ("write.spark.advisory-partition-size-bytes", "1 MB", "an integer"),
+        ("write.upsert.enabled", "on", "true or false"),
+        ("identifier-fields.rely", "on", "true or false"),
     ],
 )
 def test_a_value_that_a_property_cannot_have_is_refused(key: str, text: str, expected: str) -> None:
@@ -118,6 +136,13 @@ def test_a_value_that_a_property_cannot_have_is_refused(key: str, text: str, exp
 def test_a_stored_value_that_cannot_be_read_says_which() -> None:
     with pytest.raises(InvalidInput, match=r"commit\.retry\.num-retries: expected an integer"):
         property_value({"commit.retry.num-retries": "x"}, p.COMMIT_NUM_RETRIES)
+
+
+def test_what_only_says_how_patient_to_be_holds_as_if_unset_where_it_cannot_be_read() -> None:
+    told = {"commit.retry.num-retries": "x", "read.split.target-size": "-1", "read.split.planning-lookback": "3"}
+    assert hint_value(told, p.COMMIT_NUM_RETRIES) == 4
+    assert hint_value(told, p.SPLIT_SIZE) == 134_217_728
+    assert hint_value(told, p.SPLIT_LOOKBACK) == 3
 
 
 def test_keys_of_other_engines_are_kept() -> None:

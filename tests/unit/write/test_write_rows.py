@@ -384,10 +384,25 @@ def test_a_column_whose_statistics_are_turned_off_has_none_in_the_footer_nor_in_
     assert table.scan("a = 30").to_arrow().num_rows == 0
 
 
+@pytest.mark.parametrize("off", [(), ("a", "s.x"), ("a", "b", "s.x")])
+def test_a_column_whose_dictionary_is_turned_off_has_none(tmp_path: Path, off: tuple[str, ...]) -> None:
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))
+    given = {f"write.parquet.dict-encoding-enabled.column.{name}": "false" for name in off}
+    table = lake.create_table("t.t", [("a", "long"), ("b", "long"), ("s", "struct<x: string>")], properties=given)
+    table.append([{"a": i % 3, "b": i % 3, "s": {"x": "x"}} for i in range(200)])
+    (file,) = table.inspect.files().to_pylist()
+    group = pq.ParquetFile(local_path(file["file_path"])).metadata.row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    assert {c.path_in_schema for c in columns if not c.has_dictionary_page} == {*off}
+    assert table.scan("a = 1 AND s.x = 'x'").to_arrow().num_rows == 67
+
+
 def test_the_pages_of_delete_files_have_limits_of_their_own() -> None:
     given = {"write.parquet.page-row-limit": "7", "write.delete.parquet.dict-size-bytes": "9"}
     settings = delete_settings({**given, "write.delete.avro.compression-level": "3"})
     assert (settings.page_row_limit, settings.dict_size_bytes, settings.page_size_bytes) == (7, 9, 1024 * 1024)
+    assert delete_settings({"write.parquet.page-version": "v2"}).page_version == "v2"
+    assert delete_settings({"write.delete.parquet.page-version": "V2"}).page_version == "v2"
 
 
 def test_nothing_is_written_in_the_clear_to_a_table_that_asks_for_encryption(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Table properties: their names, what they may be, and what holds when they are not set.
 
 Names, meanings and defaults are Iceberg's. A value that a known property cannot have is refused when it is set; keys
-that nobody here knows belong to other engines and are kept. Keys under `skipstone.` are ours, so an unknown one is a
+that nobody here knows belong to other engines and are kept. A value that another engine set and nobody here can read
+ends no read and no commit that it has no part in. Keys under `skipstone.` are ours, so an unknown one is a
 mistake and refused.
 
 Spec: "Table Metadata Fields" (properties), "Column Projection" (schema.name-mapping.default).
@@ -9,7 +10,7 @@ Spec: "Table Metadata Fields" (properties), "Column Projection" (schema.name-map
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from skipstone.errors import FormatViolation, InvalidInput, what_exists
@@ -38,7 +39,15 @@ from skipstone.metadata.tables.property_kinds import (
 from skipstone.metadata.tables.retention import MAX_REF_AGE_MS, MAX_SNAPSHOT_AGE_MS, MIN_SNAPSHOTS_TO_KEEP
 from skipstone.metadata.tables.table_metadata import FORMAT_VERSION_MAX
 
-__all__ = ["MetricsMode", "Property", "PropertyFamily", "check_properties", "column_property", "property_value"]
+__all__ = [
+    "MetricsMode",
+    "Property",
+    "PropertyFamily",
+    "check_properties",
+    "column_property",
+    "hint_value",
+    "property_value",
+]
 
 T = TypeVar("T")
 
@@ -108,6 +117,8 @@ PARQUET_ROW_GROUP_CHECK_MIN_RECORDS: Final = integer(
 PARQUET_ROW_GROUP_CHECK_MAX_RECORDS: Final = integer(
     "write.parquet.row-group-check-max-record-count", 10_000, low=1, high=_INT_MAX
 )
+PARQUET_ROW_GROUP_TRACK_UNCOMPRESSED: Final = boolean("write.parquet.row-group-size-track-uncompressed", False)
+PARQUET_BLOOM_FILTER_ADAPTIVE: Final = boolean("write.parquet.bloom-filter-adaptive-enabled", False)
 PARQUET_SHRED_VARIANTS: Final = boolean("write.parquet.shred-variants", False)
 PARQUET_VARIANT_BUFFER_SIZE: Final = integer("write.parquet.variant-inference-buffer-size", 100, low=1, high=_INT_MAX)
 DELETE_PARQUET_ROW_GROUP_SIZE_BYTES: Final = integer(
@@ -115,6 +126,9 @@ DELETE_PARQUET_ROW_GROUP_SIZE_BYTES: Final = integer(
 )
 DELETE_PARQUET_PAGE_SIZE_BYTES: Final = integer(
     "write.delete.parquet.page-size-bytes", _MIB, low=1, fallback=PARQUET_PAGE_SIZE_BYTES
+)
+DELETE_PARQUET_PAGE_VERSION: Final = choice(
+    "write.delete.parquet.page-version", "v1", ("v1", "v2"), fallback=PARQUET_PAGE_VERSION
 )
 DELETE_PARQUET_PAGE_ROW_LIMIT: Final = integer(
     "write.delete.parquet.page-row-limit", 20_000, low=1, fallback=PARQUET_PAGE_ROW_LIMIT
@@ -156,6 +170,9 @@ PARQUET_BLOOM_FILTER_NDV: Final = PropertyFamily(
 PARQUET_STATS_ENABLED: Final = PropertyFamily(
     prefix="write.parquet.stats-enabled.column.", parse=parse_boolean, expected="true or false"
 )
+PARQUET_DICT_ENCODING_ENABLED: Final = PropertyFamily(
+    prefix="write.parquet.dict-encoding-enabled.column.", parse=parse_boolean, expected="true or false"
+)
 
 # Avro and ORC.
 AVRO_COMPRESSION: Final = choice("write.avro.compression-codec", "gzip", _AVRO_CODECS)
@@ -191,6 +208,8 @@ ORC_BLOOM_FILTER_FPP: Final = fraction("write.orc.bloom.filter.fpp", 0.05)
 
 # Metadata and metrics.
 METADATA_COMPRESSION: Final = choice("write.metadata.compression-codec", "none", ("none", "gzip"))
+MANIFEST_COMPRESSION: Final = choice("write.manifest.compression-codec", "gzip", _AVRO_CODECS)
+MANIFEST_COMPRESSION_LEVEL: Final = optional_integer("write.manifest.compression-level")
 METADATA_PREVIOUS_VERSIONS_MAX: Final = integer(PREVIOUS_VERSIONS_MAX, PREVIOUS_VERSIONS_MAX_DEFAULT, high=_INT_MAX)
 METADATA_DELETE_AFTER_COMMIT_ENABLED: Final = boolean("write.metadata.delete-after-commit.enabled", False)
 METRICS_MAX_INFERRED_COLUMNS: Final = integer("write.metadata.metrics.max-inferred-column-defaults", 100, high=_INT_MAX)
@@ -220,6 +239,10 @@ ENCRYPTION_DATA_KEY_LENGTH: Final = Property(
 # Engines.
 SPARK_FANOUT_ENABLED: Final = boolean("write.spark.fanout.enabled", False)
 SPARK_ACCEPT_ANY_SCHEMA: Final = boolean("write.spark.accept-any-schema", False)
+SPARK_AUTO_SCHEMA_EVOLUTION: Final = boolean("write.spark.auto-schema-evolution.enabled", True)
+SPARK_ADVISORY_PARTITION_SIZE: Final = optional_integer("write.spark.advisory-partition-size-bytes")
+FLINK_UPSERT_ENABLED: Final = boolean("write.upsert.enabled", False)
+IDENTIFIER_FIELDS_RELY: Final = boolean("identifier-fields.rely", False)
 SNAPSHOT_ID_INHERITANCE_ENABLED: Final = boolean("compatibility.snapshot-id-inheritance.enabled", False)
 
 # Row-level changes.
@@ -285,6 +308,7 @@ _LEVELS: Final = (
     (DELETE_PARQUET_COMPRESSION, DELETE_PARQUET_COMPRESSION_LEVEL),
     (AVRO_COMPRESSION, AVRO_COMPRESSION_LEVEL),
     (DELETE_AVRO_COMPRESSION, DELETE_AVRO_COMPRESSION_LEVEL),
+    (MANIFEST_COMPRESSION, MANIFEST_COMPRESSION_LEVEL),
 )
 
 
@@ -297,6 +321,14 @@ def property_value(properties: Mapping[str, str], key: Property[T]) -> T:
             return asked.value(text)
         asked = asked.fallback
     return key.default
+
+
+def hint_value(properties: Mapping[str, str], key: Property[T]) -> T:
+    """As `property_value`, for what changes neither a row nor a file: what cannot be read is as if it were not set."""
+    try:
+        return property_value(properties, key)
+    except InvalidInput:
+        return key.default
 
 
 def column_property(properties: Mapping[str, str], family: PropertyFamily[T], column: str) -> T | None:
@@ -315,10 +347,23 @@ def check_properties(updates: Mapping[str, str]) -> None:
         _check(key, text)
 
 
-def check_levels(properties: Mapping[str, str]) -> None:
-    """Refuse a compression level that its codec does not have: what one may be depends on another property."""
+def check_levels(properties: Mapping[str, str], changed: Collection[str]) -> None:
+    """Refuse a compression level that its codec does not have: what one may be depends on another property.
+
+    Only what the changed keys have a part in is looked at: a mistake that was there before is no reason to refuse
+    another change.
+    """
     for codec, level in _LEVELS:
-        usable_level(property_value(properties, codec), property_value(properties, level), level.key)
+        if {*_asked(codec), *_asked(level)} & {*changed}:
+            usable_level(property_value(properties, codec), property_value(properties, level), level.key)
+
+
+def _asked(key: Property[Any]) -> Iterator[str]:
+    """The keys that a property's value comes from."""
+    asked: Property[Any] | None = key
+    while asked is not None:
+        yield asked.key
+        asked = asked.fallback
 
 
 def _check(key: str, text: str) -> None:
