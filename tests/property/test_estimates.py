@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import skipstone
+from skipstone.commit import RowDelta
+from skipstone.write import write_equality_deletes
 
 SCHEMA = pa.schema(
     [
@@ -42,12 +44,14 @@ FILTERS = (
     "x = 0.0", "x <> 0.0", "x > 0", "x >= 1.5 or x is null", "isnan(x)", "not isnan(x)", "x not in (-0.0, 1.5)",
     "s = ''", "s > 'a'", "s like 'a%'", "s not like 'a%'", "b", "not b", "b is null", f"n > {10**30}", "n <= 0.01",
     "p.y = 1", "p.y is null", "p.y is not null", "id < 2 and b", "s = 'a' or x < 0", "(id = 1 or id = 2) and s <> 'a'",
+    "true",
 )  # fmt: skip
 step = st.one_of(
     st.tuples(st.just("append"), rows),
     st.tuples(st.just("delete"), st.sampled_from(DELETES)),
     st.tuples(st.just("analyze"), st.booleans()),
     st.tuples(st.just("relist"), st.none()),
+    st.tuples(st.just("take by key"), st.lists(st.integers(0, 9), min_size=1, max_size=3)),
 )
 
 
@@ -72,6 +76,12 @@ def test_the_truth_lies_between_the_bounds(
                 table.append(pa.Table.from_pylist(argument, SCHEMA))
             elif what == "delete":
                 table.delete(argument)
+            elif what == "take by key":
+                if how[0] > 1:
+                    keys = pa.table({"id": pa.array(argument, pa.int64())})
+                    writing: dict[str, Any] = {"metadata": table.metadata, "storage": table.storage}
+                    deletes = write_equality_deletes(keys, equality_ids=[table.schema.field("id").id], **writing)
+                    table.apply(RowDelta(files=deletes))
             elif what == "relist":
                 table.rewrite_manifests()
             else:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import tempfile
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from skipstone.analysis.analyze import analysed_ids, plan_analysis
 from skipstone.analysis.collect import Wishes
 from skipstone.analysis.partition_files import serialize_partition_statistics
 from skipstone.analysis.partition_statistics import compute_partition_statistics, update_partition_statistics
+from skipstone.errors import AlreadyExists
 from skipstone.metadata import types as t
 from skipstone.predicate import FloatOrder, as_predicate, bind
 from skipstone.stats.partition_layout import COUNTS
@@ -61,21 +64,38 @@ def build(path: Path, steps: list[Any], version: int, mode: str) -> Any:
     table = catalog.create_table("db.t", SCHEMA, partition_by=["p"], format_version=version, properties=properties)
     table.append(pa.Table.from_pylist([{"id": 1, "p": "a"}], SCHEMA))
     base = compute_partition_statistics(table.metadata, table.storage, table.current_snapshot)
-    used: set[str] = set()
     for what, argument in steps:
-        match what:
-            case "append":
-                table.append(pa.Table.from_pylist(argument, SCHEMA))
-            case "delete":
-                table.delete(argument)
-            case "evolve" if argument not in used:
-                used.add(argument)
-                with table.update_spec() as spec:
-                    spec.add_term(argument)
-            case "drop" if table.spec.find("p") is not None:
-                with table.update_spec() as spec:
-                    spec.remove_field("p")
+        _step(table, what, argument)
     return table, base
+
+
+def _step(table: Any, what: str, argument: Any) -> None:
+    match what:
+        case "append":
+            table.append(pa.Table.from_pylist(argument, SCHEMA))
+        case "delete":
+            table.delete(argument)
+        case "evolve":
+            with suppress(AlreadyExists), table.update_spec() as spec:
+                spec.add_term(argument)
+        case "drop" if any(f.name == "p" and not f.is_void for f in table.spec.fields):
+            with table.update_spec() as spec:
+                spec.remove_field("p")
+        case "overwrite":
+            table.overwrite(pa.Table.from_pylist([{"id": 1, "p": "a"}], SCHEMA), filter=argument)
+        case "rollback":
+            line, known = [table.current_snapshot], table.metadata.snapshots_by_id
+            while (parent := known.get(line[-1].parent_snapshot_id)) is not None:
+                line.append(parent)
+            table.rollback_to(line[argument % len(line)].snapshot_id)
+        case "branch":
+            if "side" not in table.refs:
+                table.create_branch("side")
+            table.append(pa.Table.from_pylist(argument, SCHEMA), branch="side")
+        case "rewrite manifests":
+            table.rewrite_manifests()
+        case "expire":
+            table.expire_snapshots(older_than=datetime.now(UTC) + timedelta(days=1), retain_last=argument)
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
@@ -105,6 +125,39 @@ def test_partition_statistics_are_a_brute_force_count_and_built_upon_alike(
             kept = built or whole
             chosen = {_key(r["spec_id"], r["partition"]) for r in _filtered(table, kept, text)}
             assert {_key(s, p) for s, p in _live(table, text)} <= chosen
+
+
+later = st.one_of(
+    step,
+    st.tuples(st.just("overwrite"), st.sampled_from(["p = 'a'", "id > 5"])),
+    st.tuples(st.just("rollback"), st.integers(0, 100)),
+    st.tuples(st.just("branch"), rows),
+    st.tuples(st.just("rewrite manifests"), st.none()),
+    st.tuples(st.just("expire"), st.integers(1, 2)),
+)
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(later, min_size=1, max_size=7), st.sampled_from([1, 2, 3]), modes, st.booleans())
+def test_statistics_built_upon_any_others_are_those_computed_in_full(
+    steps: list[Any], version: int, mode: str, merges: bool
+) -> None:
+    """Every field, also when a partition was last changed; upon a snapshot of any branch, before or after."""
+    with tempfile.TemporaryDirectory() as place:
+        table, first = build(Path(place), [], version, mode)
+        if merges:
+            table.set_properties({"commit.manifest.min-count-to-merge": "2"})
+        known = {first.snapshot_id: first}
+        for what, argument in steps:
+            _step(table, what, argument)
+            there = {s.snapshot_id for s in table.snapshots}
+            known = {i: s for i, s in known.items() if i in there}
+            for snapshot in table.snapshots:
+                whole = compute_partition_statistics(table.metadata, table.storage, snapshot)
+                for base in known.values():
+                    built = update_partition_statistics(base, table.metadata, table.storage, snapshot)
+                    assert built is None or repr(built.rows.to_pylist()) == repr(whole.rows.to_pylist())
+                known.setdefault(snapshot.snapshot_id, whole)
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))

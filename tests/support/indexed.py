@@ -62,19 +62,17 @@ def index_files_of(table: Any) -> list[Path]:
     return sorted(p for p in directory.iterdir() if not p.name.startswith(".")) if directory.exists() else []
 
 
-def assert_same_plan(table: Any, predicate: Any, *, may_skip_more: bool = False, **scan: Any) -> Any:
-    """The plan with the index has the files, deletes and rows of the plan without; returns the plan with it.
-
-    The index remembers facts in the types of their time, so under an old schema it may skip more than manifests do.
-    """
+def assert_same_plan(table: Any, predicate: Any, **scan: Any) -> Any:
+    """The plan with the index has the files, verdicts, residuals, deletes and rows of the plan without; returns it."""
     forget_opened()
     with_index, without = (table.scan(predicate, use_index=use, **scan) for use in (True, False))
     ours, plain = with_index.plan(), without.plan()
-    if may_skip_more:
-        assert set(ours.files.column("file_path").to_pylist()) <= set(plain.files.column("file_path").to_pylist())
-    else:
-        assert is_same(ours.files, plain.files), (predicate, ours.files.to_pylist(), plain.files.to_pylist())
-        assert is_same(ours.deletes, plain.deletes)
+    assert is_same(ours.files, plain.files), (predicate, ours.files.to_pylist(), plain.files.to_pylist())
+    assert is_same(ours.deletes, plain.deletes)
+    assert [ours.residual_of(i) for i in range(len(ours))] == [plain.residual_of(i) for i in range(len(plain))]
+    for level in (*ours.levels, *plain.levels):
+        assert 0 <= level.proven <= level.kept <= level.zones_in
+    assert ours.levels[-1].kept == plain.levels[-1].kept == len(ours)
     assert sorted(map(str, with_index.to_arrow().to_pylist())) == sorted(map(str, without.to_arrow().to_pylist()))
     return ours
 

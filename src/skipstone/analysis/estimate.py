@@ -108,7 +108,11 @@ class _Seen:
 def _seen(known: TableStatistics, predicate: Predicate) -> _Seen:
     """The rows that the statistics of a predicate's columns were made of, when they were made."""
     columns = [c for i in field_ids(predicate) if (c := known.columns.get(i)) is not None]
-    counts = {c.value_count.value for c in columns} or {known.row_count.value}
+    if not columns:
+        # Nothing but the number of rows is known, which may be one before deletes.
+        count = known.row_count
+        return _Seen(rows=count.value, live=count.value, gone=0 if count.is_exact else None)
+    counts = {c.value_count.value for c in columns}
     rows = max(counts)
     if not any(c.is_after_deletes for c in columns):
         # Columns that were read in full tell how many rows there are, even where metadata does not.

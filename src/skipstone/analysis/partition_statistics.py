@@ -1,8 +1,10 @@
 """Partition statistics of a snapshot: in full from its manifests, or from the statistics of another snapshot.
 
-Laws: the second way gives the counts of the first. It adds what the manifests hold that only this snapshot lists and
-takes away what those hold that only the other lists, so history, rewritten manifests and partition evolution need no
-care. Zones it can only widen: after files were removed they may be looser than a full computation's, never wrong.
+Laws: the second way gives the rows of the first, or nothing. It adds what the manifests hold that only this snapshot
+lists and takes away what those hold that only the other lists, so history, rewritten manifests and partition evolution
+need no care. Of the times of changes only the newest is known of a partition: where manifests that are gone may have
+told it, it is asked of all manifests. Zones it can only widen: after files were removed they may be looser than a full
+computation's, never wrong.
 `total_record_count` is there only where metadata proves it, or where the rows were counted.
 
 Spec: "Partition Statistics", "Partition Statistics File".
@@ -104,7 +106,10 @@ def update_partition_statistics(
     plus = count_manifests(added, metadata, storage, zone_ids=ids)
     minus = count_manifests(gone, metadata, storage, zone_ids=ids, sign=-1)
     start = _as_counted(base, metadata)
-    counted = add_up([start, plus, replace(minus, zones=_nothing(minus.zones))])
+    kept = _difference(after, added)
+    if start is None or _may_forget_changes(start, plus, minus, _newest_deletion(kept, metadata)):
+        return None
+    counted = add_up([start, plus, _taken_away(minus)])
     counted = replace(counted, zones=_less(counted, minus))
     if any((values < 0).any() for values in counts_of(counted.rows).values()):
         return None
@@ -144,9 +149,16 @@ def _is_same_type(facts: ColumnFacts, schema: Schema, field_id: int) -> bool:
     return field is not None and field.type == facts.type
 
 
-def _as_counted(base: PartitionStatistics, metadata: TableMetadata) -> Counted:
-    places = {snapshot_id: place for place, snapshot_id in enumerate(snapshots_by_time(metadata))}
-    newest = [places.get(i, -1) for i in base.rows.column(LAST_UPDATED_SNAPSHOT_ID).to_pylist()]
+def _as_counted(base: PartitionStatistics, metadata: TableMetadata) -> Counted | None:
+    """The statistics to count on from; None if a partition's newest snapshot expired and an older one may be left."""
+    by_time = snapshots_by_time(metadata)
+    places = {snapshot_id: place for place, snapshot_id in enumerate(by_time)}
+    changed_by, changed_at = (base.rows.column(n) for n in (LAST_UPDATED_SNAPSHOT_ID, LAST_UPDATED_AT))
+    newest = np.array([places.get(i, -1) for i in changed_by.to_pylist()], np.int64)
+    has_expired = (newest < 0) & changed_by.is_valid().to_numpy()
+    oldest_ms = metadata.snapshots_by_id[by_time[0]].timestamp_ms
+    if (has_expired & (pc.fill_null(changed_at, oldest_ms).to_numpy() >= oldest_ms)).any():
+        return None
     rows = base.rows.select([PARTITION, SPEC_ID, *COUNTS]).append_column(NEWEST, pa.array(newest, pa.int64()))
     rows = rows.cast(empty_counts(metadata).rows.schema)
     schema = metadata.current_schema
@@ -154,8 +166,35 @@ def _as_counted(base: PartitionStatistics, metadata: TableMetadata) -> Counted:
     return Counted(rows=rows, zones=replace(base.zones, columns=kept))
 
 
-def _nothing(zones: ZoneMap) -> ZoneMap:
-    return ZoneMap(num_zones=zones.num_zones, row_count=pa.array(np.zeros(zones.num_zones, np.int64)))
+def _may_forget_changes(start: Counted, plus: Counted, minus: Counted, oldest_safe: int) -> bool:
+    """Whether a partition's newest change may be another than what is known and what came tell.
+
+    Manifests that are gone may have been the only ones that told it. Of a partition without files nothing is known, so
+    that what came must be as new as any deletion that is still told.
+    """
+    told, came = start.rows.column(NEWEST).to_numpy(), plus.rows.column(NEWEST).to_numpy()
+    places = places_in(start.rows, plus.rows)
+    if (came[places < 0] < oldest_safe).any():
+        return True
+    gone, again = (np.full(len(told), -1, np.int64) for _ in range(2))
+    again[places[places >= 0]] = came[places >= 0]
+    places = places_in(start.rows, minus.rows)
+    gone[places[places >= 0]] = minus.rows.column(NEWEST).to_numpy()[places >= 0]
+    return bool(((told >= 0) & (gone == told) & (again < told)).any())
+
+
+def _newest_deletion(manifests: Sequence[ManifestFile], metadata: TableMetadata) -> int:
+    """The place in the order of time of the newest snapshot whose deleted entries manifests hold; -1 for none."""
+    by_time = {snapshot_id: place for place, snapshot_id in enumerate(snapshots_by_time(metadata))}
+    return max((by_time.get(m.added_snapshot_id, -1) for m in manifests if m.deleted_files_count != 0), default=-1)
+
+
+def _taken_away(minus: Counted) -> Counted:
+    """What is gone as something to add: it tells of no zone and of no change."""
+    at = minus.rows.column_names.index(NEWEST)
+    rows = minus.rows.set_column(at, NEWEST, pa.array(np.full(minus.rows.num_rows, -1, np.int64)))
+    num_zones = minus.zones.num_zones
+    return Counted(rows=rows, zones=ZoneMap(num_zones=num_zones, row_count=pa.array(np.zeros(num_zones, np.int64))))
 
 
 def _less(counted: Counted, minus: Counted) -> ZoneMap:

@@ -1,7 +1,7 @@
 """Registered table statistics: theta sketches in Puffin files, read whoever wrote them, written for everyone.
 
 Laws: only blob types that other engines know are registered. Writing statistics of some columns keeps the sketches of
-all others, each with the snapshot it was computed from.
+all others, each with the snapshot it was computed from. A blob that was written here is used only as it was written.
 
 Spec: "Table Statistics". Puffin spec: "Blob types".
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypedDict, Unpack
 
 from skipstone.catalog.metadata_store import metadata_directory
 from skipstone.errors import SkipstoneError
@@ -19,6 +19,7 @@ from skipstone.metadata.blobs.puffin import THETA_V1, PuffinWriter, load_footer,
 from skipstone.metadata.tables.snapshots import Snapshot
 from skipstone.metadata.tables.statistics_files import BlobMetadata, StatisticsFile
 from skipstone.metadata.tables.table_metadata import TableMetadata
+from skipstone.stats.blob_checksums import CHECKSUM, check_blob, with_checksum
 from skipstone.stats.labels import ignore_file
 from skipstone.stats.registered import of_known_snapshots
 from skipstone.stats.theta import ThetaSketch, parse_theta
@@ -63,18 +64,21 @@ def read_sketches(file: StatisticsFile, storage: Storage) -> dict[int, StoredSke
         return storage.read_range(path, at, length)
 
     footer = load_footer(read, file_size=storage.size(path), source=path)
-    return {
-        blob.fields[0]: StoredSketch(
-            sketch=parse_theta(
-                read_blob(read, blob, source=path), source=f"theta sketch of column {blob.fields[0]} in {path}"
-            ),
-            snapshot_id=blob.snapshot_id,
-            sequence_number=blob.sequence_number,
-            is_upper=UPPER_ESTIMATE in blob.properties,
-        )
-        for blob in footer.blobs
-        if blob.type == THETA_V1 and len(blob.fields) == 1
-    }
+    found: dict[int, StoredSketch] = {}
+    for blob in footer.blobs:
+        is_sketch = blob.type == THETA_V1 and len(blob.fields) == 1
+        if not is_sketch and CHECKSUM not in blob.properties:
+            continue
+        data = read_blob(read, blob, source=path)
+        check_blob(blob, data, source=path)
+        if is_sketch:
+            found[blob.fields[0]] = StoredSketch(
+                sketch=parse_theta(data, source=f"theta sketch of column {blob.fields[0]} in {path}"),
+                snapshot_id=blob.snapshot_id,
+                sequence_number=blob.sequence_number,
+                is_upper=UPPER_ESTIMATE in blob.properties,
+            )
+    return found
 
 
 def store_sketches(
@@ -91,9 +95,10 @@ def store_sketches(
     """
     writer = PuffinWriter()
     for field_id, sketch in sorted(sketches.items()):
-        writer.add(
+        _add(
+            writer,
             type=THETA_V1,
-            fields=[field_id],
+            fields=(field_id,),
             snapshot_id=snapshot.snapshot_id,
             sequence_number=snapshot.sequence_number,
             data=sketch.serialize(),
@@ -122,6 +127,20 @@ def store_sketches(
     )
 
 
+class _Said(TypedDict):
+    type: str
+    fields: tuple[int, ...]
+    snapshot_id: int
+    sequence_number: int
+    data: bytes
+
+
+def _add(
+    writer: PuffinWriter, *, compression_codec: str | None, properties: Mapping[str, str], **said: Unpack[_Said]
+) -> None:
+    writer.add(**said, compression_codec=compression_codec, properties=with_checksum(properties, **said))
+
+
 def _keep_others(
     writer: PuffinWriter,
     written: set[tuple[str, tuple[int, ...]]],
@@ -129,7 +148,7 @@ def _keep_others(
     storage: Storage,
     snapshot: Snapshot,
 ) -> None:
-    """Blobs of the nearest registered file, as they are, but for columns that are gone and those written anew."""
+    """Blobs of the nearest registered file, but for columns that are gone and those written anew."""
     known = metadata.current_schema.fields_by_id
     file = _nearest(metadata, snapshot)
     if file is None:
@@ -139,12 +158,15 @@ def _keep_others(
         data = storage.read(path)
         for blob in parse_footer(data, source=path).blobs:
             if (blob.type, blob.fields) not in written and all(i in known for i in blob.fields):
-                writer.add(
+                content = read_blob(data, blob, source=path)
+                check_blob(blob, content, source=path)
+                _add(
+                    writer,
                     type=blob.type,
                     fields=blob.fields,
                     snapshot_id=blob.snapshot_id,
                     sequence_number=blob.sequence_number,
-                    data=read_blob(data, blob, source=path),
+                    data=content,
                     compression_codec=blob.compression_codec,
                     properties=blob.properties,
                 )

@@ -21,7 +21,15 @@ from skipstone.metadata.manifests.manifest import ENTRY_COLUMNS, METRIC_COLUMNS,
 from skipstone.metadata.manifests.manifest_metrics import METRIC_KINDS, metric_type
 from skipstone.metadata.reserved import DELETE_FILE_PATH
 from skipstone.metadata.schema import Schema
-from skipstone.metadata.types import PrimitiveType, StructType
+from skipstone.metadata.types import (
+    DateType,
+    DecimalType,
+    FloatType,
+    IntType,
+    PrimitiveType,
+    StructType,
+    UnknownType,
+)
 from skipstone.metadata.values import parse_bounds_array
 
 pa: Any = pyarrow
@@ -32,13 +40,16 @@ ROW_OFFSET: Final = "row_offset"  # what is added to the manifest's first row id
 FACT_KINDS: Final = ("lower", "upper", "null_count", "nan_count", "value_count")
 FILE_COLUMNS: Final = tuple(n for n in ENTRY_COLUMNS if n not in METRIC_COLUMNS and n != "partition")
 _BOUNDS: Final = ("lower", "upper")
+_FLOAT_BYTES: Final = 4
+_PROMOTABLE: Final = (IntType, DateType, DecimalType, UnknownType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveEntries:
     """One row a live entry. `table` has the columns of the entry and "4.lower" and the like of the indexed ones.
 
-    `partition` holds the tuples; `other_ids` names columns that have metrics in the manifest and are not indexed.
+    `partition` holds the tuples; `other_ids` names columns of which the manifest may tell more: those that have metrics
+    and are not indexed, and those with a bound that does not fit the type of today and may fit a later one.
     """
 
     table: Any
@@ -66,6 +77,7 @@ def live_entries(
     maps = {kind: _one(entries.column(METRIC_KINDS[kind])).take(rows) for kind in FACT_KINDS}
     found = set().union(*(np.unique(m.keys.to_numpy()).tolist() for m in maps.values()))
     wanted = tuple(i for i in (DELETE_FILE_PATH.id, *ids) if i in found or i in ids)
+    misfits = set()
     for field_id in wanted:
         type_ = metric_type(field_id, (schema,), source)
         if not isinstance(type_, PrimitiveType):
@@ -73,15 +85,25 @@ def live_entries(
         for kind, whole in maps.items():
             column = column_of_map(whole, field_id)
             if kind in _BOUNDS:
-                column = parse_bounds_array(type_, column, source=source, place=f"[{field_id}]", on_bad="unknown")
+                parsed = parse_bounds_array(type_, column, source=source, place=f"[{field_id}]", on_bad="unknown")
+                if _may_fit_later(type_, column, parsed):
+                    misfits.add(field_id)
+                column = parsed
             columns[f"{field_id}.{kind}"] = column
     return LiveEntries(
         table=pa.table(columns),
         partition=_one(entries.column("partition")).take(rows),
         partition_type=partition_type,
         ids=wanted,
-        other_ids=tuple(sorted(found - set(wanted))),
+        other_ids=tuple(sorted(found - set(wanted) | misfits)),
     )
+
+
+def _may_fit_later(type_: PrimitiveType, raw: Any, parsed: Any) -> bool:
+    """Whether a bound that does not fit a type can fit one that the type may be promoted to."""
+    if isinstance(type_, FloatType):  # NaN is no bound of any type
+        return bool(pc.any(pc.not_equal(pc.binary_length(raw), _FLOAT_BYTES)).as_py())
+    return isinstance(type_, _PROMOTABLE) and parsed.null_count > raw.null_count
 
 
 def column_of_map(array: Any, field_id: int) -> Any:

@@ -63,7 +63,7 @@ def read_deletes(
 
     def read(metrics: tuple[int, ...]) -> Any:
         if index_of is None:
-            return read_live_entries(kept, metadata, storage, columns=DELETE_COLUMNS, metrics=metrics)
+            return read_live_entries(kept, metadata, storage, columns=DELETE_COLUMNS, metrics=metrics, schema=schema)
         question = Question(
             metadata=metadata,
             storage=storage,

@@ -61,10 +61,12 @@ def read_live_entries(
     *,
     columns: Collection[str],
     metrics: Collection[int] = (),
+    schema: Schema | None = None,
     keep: Callable[[Any], Any] | None = None,
 ) -> Any:
     """Added and existing entries of all manifests, with `spec_id` and `manifest` (its place) as further columns.
 
+    `schema` is the reader's, which types the metrics; without it the current one does.
     `keep` may reduce each manifest's table right after it was read, in the reading thread.
     """
     unified = unified_type(metadata)
@@ -83,6 +85,7 @@ def read_live_entries(
             columns=("status", *columns),
             metrics=known,
             metric_kinds=("lower", "upper", "null_count", "nan_count", "value_count"),
+            metrics_schema=schema,
             on_bad_bound="unknown",
             inherit_from=manifest,
         )
@@ -107,9 +110,12 @@ def known_metrics(metadata: TableMetadata, field_ids: Collection[int]) -> list[i
     return [m for m in dict.fromkeys(field_ids) if m in ever]
 
 
-def schemas_of(metadata: TableMetadata) -> tuple[Schema, ...]:
-    """The current schema first: a dropped column, as equality deletes may need, is typed by the newest that has it."""
-    return metadata.current_schema, *reversed(metadata.schemas)
+def schemas_of(metadata: TableMetadata, schema: Schema | None = None) -> tuple[Schema, ...]:
+    """The reader's schema first, by default the current one: bounds of an older snapshot are of that one's types.
+
+    A dropped column, as equality deletes may need, is typed by the newest schema that has it.
+    """
+    return schema or metadata.current_schema, metadata.current_schema, *reversed(metadata.schemas)
 
 
 def unified_type(metadata: TableMetadata) -> StructType:

@@ -107,7 +107,7 @@ class _Levels:
         kept = [m for m, none in zip(manifests, skip_manifests) if not none]
         ids = tuple(field_ids(self.plan.predicate))
         columns = ("file_path", "record_count", "file_format", "partition")
-        files = read_live_entries(kept, metadata, storage, columns=columns, metrics=ids)
+        files = read_live_entries(kept, metadata, storage, columns=columns, metrics=ids, schema=self.plan.schema)
         skip_files, of_partitions = self._partitions(files)
         of_files = self._files(files.filter(pa.array(~skip_files)))
         loosened = self._loosened(files)

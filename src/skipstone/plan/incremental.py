@@ -91,6 +91,7 @@ def plan_added(
         storage,
         columns=(*FILE_COLUMNS, "snapshot_id"),
         metrics=tuple(field_ids(predicate)),
+        schema=schema,
         keep=keep_new,
     )
     judging: dict[str, Any] = {"metadata": metadata, "schema": schema}

@@ -88,7 +88,14 @@ def _read_whole(
     if use_index and not question.metrics:
         decoded = recent_live_entries(chosen, metadata, storage, columns=question.columns)
     else:
-        decoded = read_live_entries(chosen, metadata, storage, columns=question.columns, metrics=question.metrics)
+        decoded = read_live_entries(
+            chosen,
+            metadata,
+            storage,
+            columns=question.columns,
+            metrics=question.metrics,
+            schema=question.schema,
+        )
     at = decoded.schema.get_field_index("manifest")
     numbers = np.array(places, np.int32)[decoded.column(at).to_numpy()]
     decoded = decoded.set_column(at, "manifest", pa.array(numbers, pa.int32()))

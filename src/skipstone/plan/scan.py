@@ -278,7 +278,7 @@ def finish(
     """The plan over entries that were read and judged: files pruned, deletes matched."""
     files = _prune_files(files, predicate, levels)
     facts = _facts(files, metadata, schema, set(facts_of))
-    files, deletes = _with_deletes(files, deletes, metadata)
+    files, deletes = _with_deletes(files, deletes, metadata, schema)
     return ScanPlan(
         metadata=metadata,
         snapshot=snapshot,
@@ -325,7 +325,7 @@ def _prune_files(files: Any, predicate: Predicate, levels: list[LevelReport]) ->
     return files if kept.all() else files.filter(pa.array(kept)).combine_chunks()
 
 
-def _with_deletes(files: Any, deletes: Any, metadata: TableMetadata) -> tuple[Any, Any]:
+def _with_deletes(files: Any, deletes: Any, metadata: TableMetadata, schema: Schema) -> tuple[Any, Any]:
     """The files with the deletes that apply to them; deletes that apply to none are left out."""
     plain = [n for n in files.column_names if "." not in n and n not in ("status", "manifest")]
     kept_columns = [n for n in deletes.column_names if "." not in n and n not in ("status", "manifest")]
@@ -346,7 +346,7 @@ def _with_deletes(files: Any, deletes: Any, metadata: TableMetadata) -> tuple[An
         data_codes=codes[: files.num_rows],
         delete_codes=codes[files.num_rows :],
         unpartitioned_specs=unpartitioned,
-        schemas=schemas_of(metadata),
+        schemas=schemas_of(metadata, schema),
     )
     used = np.unique(lists.flatten().to_numpy(zero_copy_only=False).astype(np.int64))
     renumbered = np.searchsorted(used, lists.flatten().to_numpy(zero_copy_only=False))

@@ -20,6 +20,7 @@ from skipstone.index.sidecar_entries import Source, Wish
 from skipstone.index.sidecar_group import SidecarGroup, groups_of
 from skipstone.metadata.manifests.manifest import ManifestFile
 from skipstone.metadata.manifests.manifest_metrics import metric_type
+from skipstone.metadata.schema import Schema
 from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.plan.entries import in_parallel, known_metrics, schemas_of, tuple_runs, unified_type, unify_partition
 from skipstone.plan.file_verdicts import Verdicts, joined, metrics_of, verdict_columns
@@ -60,7 +61,14 @@ def read_sidecars(
     done: set[int] = set()
     for spec_id in dict.fromkeys(m.partition_spec_id for _, m, _ in turns):
         of_spec = [turn for turn in turns if turn[1].partition_spec_id == spec_id]
-        wish = _wish(of_spec[0][1], question.metadata, question.columns, question.metrics, question.needed)
+        wish = _wish(
+            of_spec[0][1],
+            question.metadata,
+            question.columns,
+            question.metrics,
+            question.needed,
+            schema=question.schema,
+        )
         sources = _opened(of_spec, wish, question, directory, notes)
         left = {place: blocks for place, _, blocks in of_spec}
         are_left = all(_are_left(source, left[source.place]) for source in sources)
@@ -108,8 +116,10 @@ def _wish(
     columns: Collection[str],
     metrics: Collection[int],
     needed: Collection[int],
+    *,
+    schema: Schema | None = None,
 ) -> Wish:
-    schemas = schemas_of(metadata)
+    schemas = schemas_of(metadata, schema)
     return Wish(
         columns=columns,
         metrics={i: metric_type(i, schemas, manifest.manifest_path) for i in known_metrics(metadata, metrics)},

@@ -7,7 +7,9 @@ colour stand together, skipped first, so that the picture shows shares and not t
 from __future__ import annotations
 
 from html import escape
+from itertools import accumulate
 from typing import Final
+from unicodedata import east_asian_width
 
 from skipstone.plan.explanation import Explanation, LevelExplanation
 
@@ -19,12 +21,16 @@ _LEFT: Final = 120
 _PARTS_LEFT: Final = _LEFT + _COLUMNS * _CELL + 30
 _WIDTH: Final = _PARTS_LEFT + 470
 _LINE: Final = 17
+_HEAD_LINE: Final = 20
+_FILTER_LENGTH: Final = 115
+_FILTER_LINES_MAX: Final = 4
 
 
 def explanation_svg(explanation: Explanation) -> str:
     """The picture as SVG text: rectangles and text only, so that any viewer draws it."""
     parts: list[str] = []
-    top = 84
+    head = _filter_lines(f"filter: {explanation.filter}")
+    top = 84 + _HEAD_LINE * (len(head) - 1)
     for level in explanation.levels:
         height, drawn = _level(level, top)
         parts += drawn
@@ -33,15 +39,29 @@ def explanation_svg(explanation: Explanation) -> str:
     notes = [foot, *explanation.notes]
     parts += [_text(14, top + 6 + _LINE * i, _shortened(note, 150)) for i, note in enumerate(notes)]
     height = top + _LINE * len(notes) + 8
-    return "\n".join([*_head(explanation, height), *parts, "</svg>", ""])
+    return "\n".join([*_head(head, height), *parts, "</svg>", ""])
 
 
-def _head(explanation: Explanation, height: int) -> list[str]:
+def _filter_lines(text: str) -> list[str]:
+    """A long filter in several lines, cut at spaces where there are any."""
+    lines: list[str] = []
+    while text and len(lines) < _FILTER_LINES_MAX:
+        fits = text[: _fitting(text, _FILTER_LENGTH)]
+        if len(fits) == len(text):
+            return [*lines, text]
+        at = fits.rfind(" ") + 1 or len(fits)
+        lines.append(text[:at].rstrip())
+        text = text[at:]
+    return [*lines[:-1], f"{lines[-1]} …"]
+
+
+def _head(filter_lines: list[str], height: int) -> list[str]:
+    down = _HEAD_LINE * (len(filter_lines) - 1)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif" '
         'font-size="12">',
         '<rect width="100%" height="100%" fill="white"/>',
-        _text(14, 26, _shortened(f"filter: {explanation.filter}", 110), size=15, weight="bold"),
+        *(_text(14, 26 + _HEAD_LINE * i, line, size=15, weight="bold") for i, line in enumerate(filter_lines)),
     ]
     left = 14
     for name, meaning in (
@@ -49,8 +69,8 @@ def _head(explanation: Explanation, height: int) -> list[str]:
         ("kept", "kept: to be read and filtered"),
         ("proven", "proven: every row matches"),
     ):
-        lines.append(f'<rect x="{left}" y="42" width="{_CELL}" height="{_CELL}" fill="{_COLOURS[name]}"/>')
-        lines.append(_text(left + _CELL + 5, 52, meaning))
+        lines.append(f'<rect x="{left}" y="{42 + down}" width="{_CELL}" height="{_CELL}" fill="{_COLOURS[name]}"/>')
+        lines.append(_text(left + _CELL + 5, 52 + down, meaning))
         left += 210
     return lines
 
@@ -90,7 +110,8 @@ def _cells(level: LevelExplanation) -> tuple[list[str], float]:
 def _part_lines(level: LevelExplanation) -> list[tuple[str, str]]:
     lines: list[tuple[str, str]] = []
     for part in level.parts:
-        lines.append((_shortened(f"{part.predicate}: skips {part.skipped:,}", 62), "#000"))
+        skips = f": skips {part.skipped:,}"
+        lines.append((_shortened(part.predicate, 66 - len(skips)) + skips, "#000"))
         lines += [(f"   by {fact}: {zones:,}", "#666") for fact, zones in part.facts.items()]
         lines += [
             (_shortened(f"   kept, {reason}: {zones:,}", 70), "#b35806") for reason, zones in part.reasons.items()
@@ -99,7 +120,14 @@ def _part_lines(level: LevelExplanation) -> list[tuple[str, str]]:
 
 
 def _shortened(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
+    """A text of at most so many letters of common width."""
+    return text if _fitting(text, length) == len(text) else text[: _fitting(text, length - 1)] + "…"
+
+
+def _fitting(text: str, length: int) -> int:
+    """How many characters have room: capitals and those of Asian scripts are wider than others."""
+    ends = accumulate(1.4 if c.isupper() or east_asian_width(c) in "WF" else 1.0 for c in text)
+    return sum(end <= length for end in ends)
 
 
 def _text(x: int, y: int, text: str, *, size: int = 12, weight: str = "normal", colour: str = "#000") -> str:

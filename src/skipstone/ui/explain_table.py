@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -38,7 +39,7 @@ def _add_level(grid: Table, level: LevelExplanation) -> None:
     grid.add_row(Text(r.name, style="bold"), *numbers, "", loosened)
     for part in level.parts:
         grid.add_row(
-            Text(f"  {part.predicate}"),
+            Padding(Text(part.predicate), (0, 0, 0, 2)),
             "",
             f"{part.skipped:,}",
             f"{part.proven:,}",

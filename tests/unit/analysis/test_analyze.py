@@ -22,13 +22,14 @@ from skipstone.analysis.finish import finish_analysis
 from skipstone.analysis.freshness import rows_added, rows_removed
 from skipstone.analysis.sketches import load_sketches, store_sketches
 from skipstone.analysis.store import AnalysisStore
-from skipstone.commit import UpdateStatistics
+from skipstone.commit import RowDelta, UpdateStatistics
 from skipstone.errors import FormatViolation, InvalidInput, NotFound
 from skipstone.metadata import types as t
 from skipstone.metadata.blobs.puffin import THETA_V1
 from skipstone.stats.labels import Accuracy, Labelled, StatisticsIgnored
 from skipstone.stats.places import stats_directory
 from skipstone.stats.summary import FileSummary
+from skipstone.write import write_equality_deletes
 
 ROWS = pa.table(
     {
@@ -387,6 +388,17 @@ def test_rows_that_a_scan_has_seen_to_be_deleted_count_for_nothing(tmp_path: Pat
     for text in ("id >= 0", "id < 500", "state = 'ca' or state = 'ny'"):
         found = table.estimate(text)
         assert found.rows_low <= table.scan(text).count() <= found.rows_high, text
+
+
+def test_a_filter_without_columns_counts_no_row_that_an_equality_delete_may_have_taken(tmp_path: Path) -> None:
+    table = make_table(tmp_path, partition_by=[], format_version=2)
+    table.analyze()
+    keys = pa.table({"id": pa.array(range(10), pa.int64())})
+    deletes = write_equality_deletes(keys, metadata=table.metadata, storage=table.storage, equality_ids=[1])
+    table.apply(RowDelta(files=deletes))
+    table.analyze()
+    found = table.estimate("true")
+    assert found.rows_low <= table.scan().count() == 990 <= found.rows_high
 
 
 @pytest.mark.parametrize("mode", ["none", "counts"])

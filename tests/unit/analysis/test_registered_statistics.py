@@ -11,6 +11,9 @@ import pyarrow as pa
 import pytest
 
 import skipstone
+from skipstone.analysis.sketches import load_sketches, read_sketches
+from skipstone.metadata.blobs.puffin import PuffinWriter, parse_footer, read_blob
+from skipstone.stats.blob_checksums import CHECKSUM
 from skipstone.stats.labels import StatisticsIgnored
 
 ROWS = pa.table({"id": pa.array(range(20), pa.int64()), "state": ["CA", "NY"] * 10})
@@ -88,3 +91,61 @@ def test_registered_files_that_are_missing_are_named(table: Any) -> None:
         assert table.partition_statistics() is None
     with pytest.warns(StatisticsIgnored, match=r"\.stats"):
         table.analyze(["id"], full=True)
+
+
+def test_a_wrong_bit_in_a_puffin_file_never_tells_another_number(table: Any) -> None:
+    (file,) = table.metadata.statistics
+    path = Path(file.statistics_path.removeprefix("file:"))
+    data = path.read_bytes()
+    true = read_sketches(file, table.storage)
+    noticed = 0
+    for place in range(len(data)):
+        path.write_bytes(data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :])
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", StatisticsIgnored)
+            found = load_sketches(file, table.storage)
+        if found:
+            assert found == true, place
+        else:
+            noticed += 1
+            assert path.name in str(told[0].message)
+    # What is left is the name of whoever created the file, and names of checksums.
+    assert noticed > len(data) * 0.8
+
+
+def test_a_blob_that_is_kept_is_checked_first_and_keeps_what_it_said(table: Any) -> None:
+    (file,) = table.metadata.statistics
+    before = read_sketches(file, table.storage)
+    plain = {b.fields: b.properties for b in parse_footer(table.storage.read(file.statistics_path)).blobs}
+    (_, state) = (table.schema.field(n).id for n in ("id", "state"))
+    table.append(ROWS)
+    table.analyze(["id"], full=True)
+    kept = table.metadata.statistics[-1]
+    assert read_sketches(kept, table.storage)[state] == before[state]
+    blobs = {b.fields: b.properties for b in parse_footer(table.storage.read(kept.statistics_path)).blobs}
+    assert blobs[(state,)] == plain[(state,)] and CHECKSUM in blobs[(state,)]
+
+
+def test_a_sketch_of_another_engine_gets_a_checksum_where_it_is_kept(table: Any) -> None:
+    (file,) = table.metadata.statistics
+    path = Path(file.statistics_path.removeprefix("file:"))
+    data = path.read_bytes()
+    writer = PuffinWriter()
+    for blob in parse_footer(data).blobs:
+        theirs = {k: v for k, v in blob.properties.items() if k != CHECKSUM}
+        writer.add(
+            type=blob.type,
+            fields=blob.fields,
+            snapshot_id=blob.snapshot_id,
+            sequence_number=blob.sequence_number,
+            data=read_blob(data, blob),
+            properties=theirs,
+        )
+    path.write_bytes(writer.finish().data)
+    sketches = read_sketches(file, table.storage)
+    assert sketches.keys() == {1, 2}
+    table.append(ROWS)
+    table.analyze(["id"], full=True)
+    kept = table.metadata.statistics[-1]
+    assert read_sketches(kept, table.storage)[2] == sketches[2]
+    assert all(CHECKSUM in b.properties for b in parse_footer(table.storage.read(kept.statistics_path)).blobs)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
-from tests.support.indexed import assert_same_plan, index_files_of, make_table, rows, small_blocks
+from tests.support.indexed import SIDECARS_ALWAYS, assert_same_plan, index_files_of, make_table, rows, small_blocks
 
+import skipstone
+from skipstone.commit import Append
 from skipstone.index import growth
 from skipstone.index.loading import forget_opened
 from skipstone.index.opened import opened
 from skipstone.index.sidecar_read import Sidecar
+from skipstone.write import write_rows
+
+pa: Any = pyarrow
 
 
 @pytest.fixture
@@ -164,6 +172,49 @@ def test_promoted_columns_keep_their_zones(table: Any) -> None:
     table.append(rows(100).set_column(3, "n", [[2**40 + i for i in range(6)]]))
     plan = assert_same_plan(table, f"n > {2**39}")
     assert levels(plan)["manifests"] == (11, 10)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "value", "literal"),
+    [
+        ("int", "long", lambda i: 10 * i, "{c} > 15 AND {c} < 25"),
+        ("float", "double", lambda i: 0.1 + i, "{c} > 1.5 AND {c} < 2.5"),
+        ("decimal(9,2)", "decimal(18,2)", lambda i: Decimal(i), "{c} = 2.00"),
+        ("date", "timestamp", lambda i: date(2024, 1, 1 + i), "{c} = DATE '2024-01-03'"),
+    ],
+)
+@pytest.mark.parametrize("builds_again", [False, True])
+def test_a_snapshot_from_before_a_promotion_is_planned_by_the_types_of_its_time(
+    tmp_path: Path, before: str, after: str, value: Any, literal: str, builds_again: bool
+) -> None:
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))
+    table: Any = lake.create_table("db.t", [("c", before)], format_version=3, properties=SIDECARS_ALWAYS)
+    for i in range(4):
+        table.append([{"c": value(i)}])
+    old = table.current_snapshot.snapshot_id
+    with table.update_schema() as update:
+        update.update_column("c", type=after)
+    table.append([{"c": None}])
+    if builds_again:
+        table.index.build(rebuild=True)
+    plan = assert_same_plan(table, literal.format(c="c"), snapshot_id=old)
+    assert len(plan) == 1
+    assert levels(assert_same_plan(table, "c IS NOT NULL", snapshot_id=old))["files"] == (4, 0)
+
+
+def test_a_bound_that_fits_only_what_its_column_is_promoted_to_is_found_in_the_manifest(tmp_path: Path) -> None:
+    lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))
+    table: Any = lake.create_table("db.t", [("n", "int")], properties=SIDECARS_ALWAYS)
+    files = write_rows(pa.table({"n": pa.array([5], pa.int32())}), metadata=table.metadata, storage=table.storage)
+    for name in ("lower_bounds", "upper_bounds"):
+        at = files.schema.get_field_index(name)
+        bounds = pa.array([[(1, (5).to_bytes(8, "little"))]], files.schema.field(at).type)
+        files = files.set_column(at, files.schema.field(at), bounds)
+    table.apply(Append(files=files))
+    assert len(assert_same_plan(table, "n > 7")) == 1
+    with table.update_schema() as update:
+        update.update_column("n", type="long")
+    assert len(assert_same_plan(table, "n > 7")) == 0
 
 
 def test_columns_added_later_need_no_manifest(table: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from xml.etree import ElementTree
 
 from rich.console import Console
@@ -64,6 +65,26 @@ def test_the_picture_is_well_formed_and_shows_every_outcome() -> None:
     assert by_colour["#54a24b"] == 1
     assert by_colour["#d9d9d9"] == 50 + round(380_000 / (393_360 / 198))
     assert by_colour["#f58518"] == 1 + round(13_359 / (393_360 / 198))
+
+
+def test_a_long_filter_hides_neither_what_its_parts_skip_nor_what_is_below_it() -> None:
+    long = " AND ".join(f"COLUMN_{i} = 'SOME VALUE'" for i in range(9))
+    (manifests, files) = EXPLANATION.levels
+    parts = (replace(PART, predicate=long),)
+    told = replace(EXPLANATION, filter=long * 3, levels=(manifests, replace(files, parts=parts)))
+    texts = list(ElementTree.fromstring(explanation_svg(told)).iter(f"{SVG}text"))
+    skips = [t.text or "" for t in texts if ": skips 380,000" in (t.text or "")]
+    assert len(skips) == 1 and skips[0].startswith("COLUMN_0 = ") and len(skips[0]) < 60
+    filter_lines = [t for t in texts if t.get("font-size") == "15"]
+    assert len(filter_lines) == 4 and (filter_lines[-1].text or "").endswith(" …")
+    others = [int(t.get("y", 0)) for t in texts if t not in filter_lines]
+    assert min(others) > max(int(t.get("y", 0)) for t in filter_lines)
+
+
+def test_lines_of_a_long_part_are_indented_alike() -> None:
+    lines = shown(width=80).splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("  zip_code"))
+    assert lines[at + 1].startswith("  '<10001>'")
 
 
 def test_a_picture_of_nothing_is_drawn() -> None:

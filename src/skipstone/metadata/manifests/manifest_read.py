@@ -61,6 +61,7 @@ def read_manifest(
     columns: Collection[str] | None = None,
     metrics: Collection[int] | None = None,
     metric_kinds: Collection[str] = tuple(METRIC_KINDS),
+    metrics_schema: Schema | None = None,
     maps: bool = False,
     on_bad_bound: Literal["raise", "unknown"] = "raise",
     inherit_from: ManifestFile | None = None,
@@ -70,7 +71,8 @@ def read_manifest(
     `columns` names the flat columns (all by default), `metrics` the field ids whose metrics become columns such as
     "4.lower", `maps` asks for the raw metric maps. `schema` and `spec` type the bounds and the partition; without them
     those in the manifest's own header do. Columns that `schema` has no more are typed by the first of the `older` ones
-    that has them: manifests may differ in how they type one. `inherit_from` is the manifest list's description, which
+    that has them: manifests may differ in how they type one. `metrics_schema`, such as that of an older snapshot, types
+    bounds before all of these. `inherit_from` is the manifest list's description, which
     fills in what entries inherit.
     """
     container = parse_manifest_container(data, source=source)
@@ -80,7 +82,7 @@ def read_manifest(
     ids = tuple(sorted(set(metrics or ())))
     kinds = check_kinds(metric_kinds) if ids else ()
     header_schema = schema_of(container) if (ids or "partition" in wanted) else None
-    types = {i: metric_type(i, (schema, *older, header_schema), source) for i in ids}
+    types = {i: metric_type(i, (metrics_schema, schema, *older, header_schema), source) for i in ids}
     keyed = [METRIC_KINDS[k] for k in kinds if METRIC_KINDS[k] not in decoded]
     entries = decode_entries(container, decoded, keyed, ids)
     arrays: dict[str, Any] = {
