@@ -15,7 +15,7 @@ from skipstone.hive.accurate import KEY, accurate_columns, with_columns, without
 from skipstone.hive.analyzer import converted, known_columns
 from skipstone.hive.client import HiveClient
 from skipstone.hive.mirror import partition_naming
-from skipstone.hive.statistics import Bound, ColumnStatistics
+from skipstone.hive.statistics import Bound, ColumnStatistics, of_whole_table
 from skipstone.hive.thrift import api
 from skipstone.hive.types import fits
 from skipstone.stats.labels import Accuracy, Labelled
@@ -56,7 +56,7 @@ def publish_table(client: HiveClient, ours: Table, database: str, table: str) ->
         names = set(client.call("get_partition_names", db_name=database, tbl_name=table, max_parts=-1))
         named = statistics_by_name(ours.metadata, ours.storage, snapshot, partition_naming(ours.metadata))
         partitions = {name: converted(ours, found, columns) for name, found in named if name in names}
-    found = converted(ours, ours.statistics(), columns)
+    found = [of_whole_table(one) for one in converted(ours, ours.statistics(), columns)]
     publish_statistics(client, database, table, found, partitions={n: v for n, v in partitions.items() if v})
     return [one.column for one in found]
 
