@@ -80,31 +80,14 @@ def vectors() -> list[dict[str, Any]]:
     return [row for row in rows if row["BIT_VECTOR"] and len(row["BIT_VECTOR"]) > len("hex:484c")]
 
 
-def has_shared_buckets(sketch: Any) -> bool:
-    """Whether a hash map of Java's would keep two entries of a sparse sketch in one place."""
-    if not sketch.is_sparse:
-        return False
-    buckets = 16
-    while len(sketch.indexes) > 0.75 * buckets:
-        buckets *= 2
-    places = (sketch.indexes ^ (sketch.indexes >> 16)) % buckets
-    return len(np.unique(places)) < len(places)
-
-
 def test_every_bit_vector_is_estimated_and_written_as_hive_did() -> None:
-    equal = 0
     assert len(vectors()) == 100
     for row in vectors():
         data = bytes.fromhex(row["BIT_VECTOR"].removeprefix("hex:"))
         sketch = parse_bit_vector(data)
         assert sketch is not None
         assert sketch.estimate() == row["NUM_DISTINCTS"], row["COLUMN_NAME"]
-        assert parse_bit_vector(sketch.serialize()) == sketch
-        if not has_shared_buckets(sketch):
-            # Of entries in one bucket Hive writes the one first that it met first.
-            assert sketch.serialize() == data, row["COLUMN_NAME"]
-            equal += 1
-    assert equal == 74
+        assert sketch.serialize() == data, row["COLUMN_NAME"]
 
 
 def stored_vector(table: str, column: str) -> HyperLogLog:

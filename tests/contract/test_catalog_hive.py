@@ -261,7 +261,7 @@ def test_a_lock_that_another_holds_is_waited_for_and_then_refused(
     catalog: HiveCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = contract.created(catalog)
-    monkeypatch.setattr("skipstone.hive.catalog._LOCK_SECONDS_MAX", 0.1)
+    monkeypatch.setattr("skipstone.hive.table_lock._LOCK_SECONDS_MAX", 0.1)
     other = HiveCatalog(catalog._client.uri, warehouse=catalog.warehouse, storage=catalog.storage)
     with other._locked(("db", "t")), pytest.raises(CommitRejected, match="expected a lock within"):
         catalog.publish(("db", "t"), first, contract.changed(first.metadata, a="1"))

@@ -25,7 +25,7 @@ from skipstone.hive.errors import TABLE_NOT_FOUND, HiveNotFound
 from skipstone.hive.from_table import hive_statistics
 from skipstone.hive.mirror import mirror_lake, mirror_table, partition_naming, refresh_table
 from skipstone.hive.objects import HiveTable
-from skipstone.hive.statistics import ColumnStatistics, all_null
+from skipstone.hive.statistics import ColumnStatistics, all_null, of_whole_table
 from skipstone.hive.store import HiveStore
 from skipstone.lake import Lake
 from skipstone.metadata.tables.properties import STATS_HIVE_HISTOGRAMS, property_value
@@ -126,7 +126,7 @@ class LakeAnalyzer:
             of_table = [all_null(name, types[name], 0) for name in columns]
         else:
             of_table = converted(ours, ours.statistics(), columns)
-        self._store.put_table_statistics(*names, of_table, now=now)
+        self._store.put_table_statistics(*names, [of_whole_table(one) for one in of_table], now=now)
         for column in _missing(of_table, columns):
             with suppress(NotFound):
                 self._store.delete_table_statistics(*names, [column])

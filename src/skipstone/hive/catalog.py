@@ -9,12 +9,9 @@ Spec: "Metastore Tables".
 
 from __future__ import annotations
 
-import getpass
-import socket
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any
 
 from skipstone.catalog.identifiers import Identifier, Namespace, check_identifier, check_namespace, display
 from skipstone.catalog.locations import location_under
@@ -36,12 +33,15 @@ from skipstone.hive.client import HiveClient
 from skipstone.hive.errors import MetastoreError
 from skipstone.hive.iceberg_tables import (
     METADATA_LOCATION,
+    MODIFIED,
     PREVIOUS_METADATA_LOCATION,
     check_columns,
+    expecting,
     is_iceberg,
     new_table,
     updated_table,
 )
+from skipstone.hive.table_lock import locked, rejected
 from skipstone.hive.thrift import Struct, api
 from skipstone.lake import Lake
 from skipstone.metadata.blobs.encryption import KeyManagement
@@ -49,15 +49,6 @@ from skipstone.metadata.tables.table_metadata import TableMetadata
 from skipstone.storage import absolute_location, storage_for
 from skipstone.storage.keyed import with_keys
 from skipstone.storage.protocol import Storage
-
-_EXCLUSIVE: Final = 3
-_TABLE_LEVEL: Final = 2
-_NO_TRANSACTION: Final = 6
-_ACQUIRED: Final = 1
-_WAITING: Final = 2
-_LOCK_SECONDS_MAX: Final = 180.0
-_WAIT_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-_MODIFIED: Final = "has been modified"
 
 
 class HiveCatalog:
@@ -230,15 +221,15 @@ class HiveCatalog:
         with self._locked(old):
             # Read under the lock, and expected to be so still: an older entry would undo a commit in between.
             table = self._require(old)
-            context = _expecting(_pointer(old, table))
+            context = expecting(_pointer(old, table))
             table.dbName, table.tableName = new[0], new[1]
             try:
                 self._change(old, table, context)
             except InvalidInput as error:
                 raise _refused(f"rename table {display(old)} to {display(new)}", error) from None
             except MetastoreError as error:
-                if _MODIFIED in str(error):
-                    raise _rejected(old, f"the metastore says: {error}") from error
+                if MODIFIED in str(error):
+                    raise rejected(old, f"the metastore says: {error}") from error
                 raise
 
     def drop(self, identifier: Identifier) -> None:
@@ -267,23 +258,23 @@ class HiveCatalog:
                 now = self._find(identifier)
             except (ConnectionError, MetastoreError) as error:
                 # Nothing was asked for yet, so nothing can have happened.
-                raise _rejected(identifier, f"the metastore does not say where the table is: {error}") from error
+                raise rejected(identifier, f"the metastore does not say where the table is: {error}") from error
             got = None if now is None else (now.parameters or {}).get(METADATA_LOCATION)
             if now is None or got != expected:
                 found = "no such table, it was dropped or renamed" if now is None else f"{got or 'none'}"
-                raise _rejected(identifier, f"expected current metadata {expected}, got {found}")
+                raise rejected(identifier, f"expected current metadata {expected}, got {found}")
             changed = updated_table(now, location, metadata, base.metadata)
             changed.parameters[PREVIOUS_METADATA_LOCATION] = expected
             # Statistics in the metastore are of the rows before this commit.
             changed.parameters.pop(ACCURATE, None)
-            self._alter(identifier, changed, _expecting(expected), location)
+            self._alter(identifier, changed, expecting(expected), location)
 
     def _alter(self, identifier: Identifier, table: Struct, context: dict[str, str], location: str) -> None:
         try:
             self._change(identifier, table, context)
         except (ConnectionError, MetastoreError) as error:
-            if isinstance(error, MetastoreError) and _MODIFIED in str(error):
-                raise _rejected(identifier, f"the metastore says: {error}") from error
+            if isinstance(error, MetastoreError) and MODIFIED in str(error):
+                raise rejected(identifier, f"the metastore says: {error}") from error
             self._settle_unknown(identifier, location, error)
 
     def _change(self, identifier: Identifier, table: Struct, context: dict[str, str]) -> None:
@@ -306,45 +297,8 @@ class HiveCatalog:
             f"Load the table again to see; the new files are kept."
         ) from error
 
-    @contextmanager
-    def _locked(self, identifier: Identifier) -> Iterator[None]:
-        """Hold the metastore's exclusive lock on a table, so that writers of all engines take turns."""
-        if not self._uses_locks:
-            yield
-            return
-        number = self._acquire(identifier)
-        try:
-            yield
-        finally:
-            # A lock that is not given back expires by itself.
-            with suppress(SkipstoneError, OSError):
-                self._client.call("unlock", rqst=api.UnlockRequest(lockid=number))
-
-    def _acquire(self, identifier: Identifier) -> int:
-        component = api.LockComponent(
-            type=_EXCLUSIVE,
-            level=_TABLE_LEVEL,
-            dbname=identifier[0],
-            tablename=identifier[1],
-            operationType=_NO_TRANSACTION,
-        )
-        request = api.LockRequest(
-            component=[component], user=_user(), hostname=socket.gethostname(), agentInfo="skipstone"
-        )
-        try:
-            answer = self._client.call("lock", rqst=request)
-            until, attempt = time.monotonic() + _LOCK_SECONDS_MAX, 0
-            while answer.state == _WAITING and time.monotonic() < until:
-                time.sleep(_WAIT_SECONDS[min(attempt, len(_WAIT_SECONDS) - 1)])
-                attempt += 1
-                answer = self._client.call("check_lock", rqst=api.CheckLockRequest(lockid=answer.lockid))
-        except (MetastoreError, NotFound, ConnectionError) as error:
-            raise _rejected(identifier, f"no lock on the table: {error}") from error
-        if answer.state != _ACQUIRED:
-            with suppress(SkipstoneError, OSError):
-                self._client.call("unlock", rqst=api.UnlockRequest(lockid=answer.lockid))
-            raise _rejected(identifier, f"expected a lock within {_LOCK_SECONDS_MAX:.0f} s, got state {answer.state}")
-        return int(answer.lockid)
+    def _locked(self, identifier: Identifier) -> AbstractContextManager[None]:
+        return locked(self._client, identifier) if self._uses_locks else nullcontext()
 
     def _loaded(self, identifier: Identifier, location: str) -> LoadedTable:
         metadata = self._store.load(location, table=display(identifier))
@@ -393,15 +347,6 @@ def _reopen(uri: str, warehouse: str, storage: Storage, uses_locks: bool) -> Hiv
     return HiveCatalog(uri, warehouse=warehouse, storage=storage, uses_locks=uses_locks)
 
 
-def _expecting(location: str) -> dict[str, str]:
-    """What tells a metastore to change a table only if its metadata is still there."""
-    return {
-        "DO_NOT_UPDATE_STATS": "true",
-        "expected_parameter_key": METADATA_LOCATION,
-        "expected_parameter_value": location,
-    }
-
-
 def _check_kind(identifier: Identifier, table: Any) -> None:
     if not is_iceberg(table):
         kind = (table.parameters or {}).get("table_type") or table.tableType
@@ -436,17 +381,6 @@ def _one_level(namespace: Namespace) -> str:
 def _plain(location: str) -> str:
     """A local location without its scheme, which a metastore adds in a form of its own."""
     return location.removeprefix("file:").replace("//", "/") if location.startswith("file:") else location
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "skipstone"
-
-
-def _rejected(identifier: Identifier, problem: str) -> CommitRejected:
-    return CommitRejected(f"Cannot commit to {display(identifier)}: {problem}. Nothing was published. Retry is safe.")
 
 
 def _refused(what: str, error: InvalidInput) -> InvalidInput:

@@ -52,9 +52,9 @@ def describe_column(
     return rows  # type: ignore[return-value]
 
 
-def describe_column_plain(column: Column, *, parameters: Mapping[str, str]) -> list[Row]:
-    """The rows of DESCRIBE and DESCRIBE EXTENDED for one column."""
-    rows: list[Row] = [(column.name, column.type, column.comment or COMMENT_DEFAULT)]
+def describe_columns_plain(columns: Sequence[Column], *, parameters: Mapping[str, str]) -> list[Row]:
+    """The rows of DESCRIBE and DESCRIBE EXTENDED for one column, or for the fields of one that is a struct."""
+    rows: list[Row] = [(column.name, column.type, column.comment or COMMENT_DEFAULT) for column in columns]
     return [*rows, (ACCURATE, escaped(parameters[ACCURATE]))] if ACCURATE in parameters else rows
 
 

@@ -27,6 +27,8 @@ _UNITS_PER_SECOND: Final = {
 }
 
 _SECONDS_PER_DAY: Final = 86_400
+# Below it a product of doubles that ought to be whole rounds to the whole number that it is.
+_WHOLE_MAX: Final = 1 << 51
 _UUID_LENGTH: Final = 36  # as text, which is what Hive takes it for
 
 
@@ -62,16 +64,16 @@ def hive_statistics(
         num_distincts=distincts if kind in COUNTED else None,
         low=low if kind in BOUNDED else None,
         high=high if kind in BOUNDED else None,
-        avg_length=average * (values - nulls) / values if kind in MEASURED else None,
+        avg_length=_over_all_rows(average, values, nulls) if kind in MEASURED else None,
         max_length=longest if kind in MEASURED else None,
         num_trues=trues if kind is Kind.BOOLEAN else None,
         num_falses=falses if kind is Kind.BOOLEAN else None,
         bit_vector=(bit_vector or vector) if kind in COUNTED else None,
-        histogram=_histogram(ours, kind, low, high) if has_histogram else None,
+        histogram=_histogram(ours, kind, low, high, values - nulls) if has_histogram else None,
     )
 
 
-def _histogram(ours: OurStatistics, kind: Kind, low: Bound | None, high: Bound | None) -> bytes | None:
+def _histogram(ours: OurStatistics, kind: Kind, low: Bound | None, high: Bound | None, count: int) -> bytes | None:
     """The distribution of values as floats; dates and timestamps in seconds."""
     if kind not in BOUNDED or ours.quantiles is None or low is None or high is None:
         return None
@@ -81,7 +83,8 @@ def _histogram(ours: OurStatistics, kind: Kind, low: Bound | None, high: Bound |
     def change(values: Doubles) -> Doubles:
         return np.floor_divide(values, units_per_second) if kind is Kind.TIMESTAMP else values * seconds_per_unit
 
-    found = histogram_of(ours.quantiles, change, low=float(low) * seconds_per_unit, high=float(high) * seconds_per_unit)
+    ends = {"low": float(low) * seconds_per_unit, "high": float(high) * seconds_per_unit}
+    found = histogram_of(ours.quantiles, change, **ends, count=count)
     return None if found is None else found.serialize()
 
 
@@ -93,6 +96,15 @@ def _lengths(ours: OurStatistics) -> tuple[float | None, int | None]:
         case FixedType():
             return float(ours.type.length), ours.type.length
     return _value(ours.average_length), _value(ours.max_length)
+
+
+def _over_all_rows(average: float, values: int, nulls: int) -> float:
+    """An average over values that are not null, as one over all: a null is as long as no text.
+
+    Lengths add up to a whole number, from which Hive divides once; twice would be off in the last digit.
+    """
+    total = average * (values - nulls)
+    return (round(total) if total < _WHOLE_MAX else total) / values
 
 
 def _value(labelled: Any) -> Any:

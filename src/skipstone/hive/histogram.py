@@ -71,21 +71,23 @@ def parse_histogram(data: bytes | None) -> Histogram | None:
 
 
 def histogram_of(
-    quantiles: Quantiles, change: Callable[[Doubles], Doubles], *, low: float, high: float
+    quantiles: Quantiles, change: Callable[[Doubles], Doubles], *, low: float, high: float, count: int
 ) -> Histogram | None:
     """The histogram of values whose quantiles are known, each changed to what Hive takes it for.
 
-    `low` and `high` are those of all values, which a sample may have missed. None where no value was seen, or the
-    samples are not one value in a power of two, which levels could not tell.
+    `low`, `high` and `count` are those of all values, which a sample may have missed. None where no value was seen, or
+    the samples are not one value in a power of two, which levels could not tell.
     """
     found: list[Histogram] = []
-    for stride, data in quantiles.parts:
+    for number, (stride, data) in enumerate(quantiles.parts, start=1):
         if stride & (stride - 1):
             return None
         values = parse_doubles(data)
         if values is not None:
             values = values.raised(stride.bit_length() - 1).mapped(change)
             values = replace(values, low=min(low, values.low), high=max(high, values.high))
+            if number == len(quantiles.parts):
+                values = values.counting(count - sum(histogram.count for histogram in found))
             found.append(Histogram(datasketches.kll_floats_sketch.deserialize(values.serialize_floats())))
     if len(found) < 2:
         return found[0] if found else None

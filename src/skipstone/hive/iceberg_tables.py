@@ -20,6 +20,9 @@ from skipstone.metadata.tables.table_metadata import TableMetadata
 METADATA_LOCATION: Final = "metadata_location"
 PREVIOUS_METADATA_LOCATION: Final = "previous_metadata_location"
 TABLE_TYPE: Final = "table_type"
+SNAPSHOT_ID: Final = "current-snapshot-id"
+# What a metastore says where the change that it was asked for expected another table.
+MODIFIED: Final = "has been modified"
 _ICEBERG: Final = "ICEBERG"
 _INPUT: Final = "org.apache.hadoop.mapred.FileInputFormat"
 _OUTPUT: Final = "org.apache.hadoop.mapred.FileOutputFormat"
@@ -31,7 +34,7 @@ _KEY_LENGTH_MAX: Final = 256
 _COMMENT_LENGTH_MAX: Final = 256
 _NAME_LENGTH_MAX: Final = 767
 _EXPOSED: Final = (
-    "current-schema", "current-snapshot-id", "current-snapshot-timestamp-ms", "current-snapshot-summary",
+    "current-schema", SNAPSHOT_ID, "current-snapshot-timestamp-ms", "current-snapshot-summary",
     "default-partition-spec", "default-sort-order",
 )  # fmt: skip
 _COUNTS: Final = {"total-data-files": "numFiles", "total-records": "numRows", "total-files-size": "totalSize"}
@@ -40,6 +43,15 @@ _COUNTS: Final = {"total-data-files": "numFiles", "total-records": "numRows", "t
 def is_iceberg(table: Struct) -> bool:
     """Whether an entry is an Iceberg table's."""
     return str((table.parameters or {}).get(TABLE_TYPE, "")).upper() == _ICEBERG
+
+
+def expecting(location: str) -> dict[str, str]:
+    """What tells a metastore to change a table only if its metadata is still there."""
+    return {
+        "DO_NOT_UPDATE_STATS": "true",
+        "expected_parameter_key": METADATA_LOCATION,
+        "expected_parameter_value": location,
+    }
 
 
 def check_columns(schema: Schema, *, table: str) -> None:
@@ -110,7 +122,7 @@ def _exposed(metadata: TableMetadata) -> dict[str, str]:
     exposed = {"current-schema": _json(schema_to_json(metadata.current_schema))}
     snapshot = metadata.current_snapshot
     if snapshot is not None:
-        exposed["current-snapshot-id"] = str(snapshot.snapshot_id)
+        exposed[SNAPSHOT_ID] = str(snapshot.snapshot_id)
         exposed["current-snapshot-timestamp-ms"] = str(snapshot.timestamp_ms)
         exposed["current-snapshot-summary"] = _json(dict(snapshot.summary or {}))
     if not metadata.default_spec.is_unpartitioned:

@@ -25,6 +25,8 @@ _SINGLE: Final = (2, 2)
 _FAMILY: Final = 15
 _IS_EMPTY, _IS_LEVEL_ZERO_SORTED, _IS_SINGLE = 1, 2, 4
 _LEVELS_MAX: Final = 60
+# A difference that is at most one in so many values cannot be seen in a rank.
+_DIFFERENCE_SHARE: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,32 @@ class KllValues:
         lowest, *others = self.levels
         nothing: Doubles = np.empty(0, np.float64)
         return replace(self, levels=(*[nothing] * by, np.sort(lowest), *others), is_level_zero_sorted=False)
+
+    def counting(self, count: int) -> KllValues:
+        """As a sketch of exactly so many values, where a sample counts for a few more or less.
+
+        A middle value makes up the difference, at the levels whose weights add up to it. A sketch that has no room for
+        it, or is of another number altogether, stays as it is.
+        """
+        missing, levels = count - self.count, [*self.levels]
+        if not missing or abs(missing) * _DIFFERENCE_SHARE > count:
+            return self
+        middle = levels[-1][len(levels[-1]) // 2 :][:1]
+        if missing < 0:
+            height = next((h for h, held in enumerate(levels) if len(held) and 1 << h >= -missing), None)
+            if height is None:
+                return self
+            at = len(levels[height]) // 2
+            middle = levels[height][at : at + 1]
+            levels[height] = np.delete(levels[height], at)
+            missing += 1 << height
+        for height in (h for h in range(missing.bit_length()) if missing >> h & 1):
+            if height >= len(levels):
+                return self
+            levels[height] = np.sort(np.concatenate([levels[height], middle]))
+        if sum(map(len, levels)) > _capacity(self.k, self.width_min, len(levels)):
+            return self
+        return replace(self, levels=tuple(levels))
 
     def mapped(self, change: Callable[[Doubles], Doubles]) -> KllValues:
         """Every value changed, by what keeps their order."""

@@ -17,7 +17,7 @@ from skipstone.analysis.partition_groups import PartitionNaming
 from skipstone.catalog.identifiers import parse_identifier, parse_namespace
 from skipstone.errors import AlreadyExists, NotFound
 from skipstone.hive.accurate import KEY as ACCURATE
-from skipstone.hive.iceberg_tables import METADATA_LOCATION, TABLE_TYPE
+from skipstone.hive.iceberg_tables import METADATA_LOCATION, SNAPSHOT_ID, TABLE_TYPE
 from skipstone.hive.objects import EXTERNAL_TABLE, Column, HiveDatabase, HiveTable, Storage
 from skipstone.hive.partition_names import partition_name
 from skipstone.hive.store import HiveStore
@@ -31,7 +31,6 @@ from skipstone.metadata.types import Value
 from skipstone.metadata.values.conversion import from_python
 from skipstone.table import Table
 
-SNAPSHOT_ID: Final = "current-snapshot-id"
 # By which table and columns are known again: a name alone may be another's by now.
 _TABLE_UUID: Final = "uuid"
 _FIELD_IDS: Final = "skipstone.field-ids"

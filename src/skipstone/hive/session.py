@@ -13,7 +13,7 @@ from skipstone.hive.accurate import accurate_columns, with_columns
 from skipstone.hive.describe import (
     Row,
     describe_column,
-    describe_column_plain,
+    describe_columns_plain,
     describe_extended,
     describe_plain,
     describe_table,
@@ -100,17 +100,17 @@ class HiveSession:
         if key is not None and table.column(name) is None:
             return self._describe_key(statement, table, key)
         column = self._column(table, name)
-        if path or statement.form is not DescribeForm.FORMATTED:
-            described = _nested(column, path)
-            if statement.form is not DescribeForm.FORMATTED:
-                return describe_column_plain(described, parameters=table.parameters)
-            return describe_column(described, None, parameters=None if partition else table.parameters)
-        statistics = self._statistics(table, partition, column)
-        return describe_column(column, statistics, parameters=None if partition else self._accuracy(table, column))
+        described = _fields(replace(_nested(column, path), name=statement.column[-1]))
+        if statement.form is not DescribeForm.FORMATTED:
+            return describe_columns_plain(described, parameters=table.parameters)
+        if path or kind_of(column.type) is None:
+            return describe_column(described[0], None, parameters=None if partition else table.parameters)
+        statistics, accuracy = self._statistics(table, partition, column), self._accuracy(table, column)
+        return describe_column(described[0], statistics, parameters=None if partition else accuracy)
 
     def _describe_key(self, statement: Describe, table: HiveTable, key: Column) -> list[Row]:
         if statement.form is not DescribeForm.FORMATTED:
-            return describe_column_plain(key, parameters=table.parameters)
+            return describe_columns_plain([key], parameters=table.parameters)
         found = key_statistics(table, key, self._store.partitions(table.database, table.name))
         accurate = with_columns(table.parameters, [key.name] if found is not None else [])
         return describe_column(key, found, parameters=accurate, comment_default="")
@@ -269,6 +269,12 @@ def _nested(column: Column, path: Sequence[str]) -> Column:
             )
         described = replace(described, name=name, type=inner, comment=None)
     return described
+
+
+def _fields(described: Column) -> list[Column]:
+    """What Hive describes in the place of a column: of a struct its fields, of which FORMATTED shows the first."""
+    inner = _inner_types(described.type) if described.type.lower().startswith("struct<") else {}
+    return [replace(described, name=name, type=kind, comment=None) for name, kind in inner.items()] or [described]
 
 
 def _inner_types(type_text: str) -> dict[str, str]:

@@ -133,6 +133,15 @@ def without_bounds(statistics: ColumnStatistics) -> ColumnStatistics:
     return replace(statistics, low=None, high=None, histogram=None)
 
 
+def of_whole_table(statistics: ColumnStatistics) -> ColumnStatistics:
+    """The statistics as they are of a table: Hive gives one without a row no bit vector, one with only nulls an empty.
+
+    A partition without a row keeps its empty one, with which it adds nothing where partitions are added up.
+    """
+    has_no_row = statistics.has_no_values and not statistics.num_nulls
+    return replace(statistics, bit_vector=None) if has_no_row else statistics
+
+
 def updated(
     statistics: ColumnStatistics | None, column: str, type: str, changes: Mapping[str, str]
 ) -> ColumnStatistics:

@@ -10,7 +10,7 @@ from typing import Final
 from skipstone.hive.errors import HiveInvalid
 
 _PATTERN: Final = re.compile(
-    r"""(?P<space>\s+|--[^\n]*)
+    r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)
     |(?P<quoted>`(?:[^`]|``)*`)
     |(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
     |(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:[lsyLSY]|[bB][dD])?(?![\w$]))

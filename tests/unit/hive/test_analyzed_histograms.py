@@ -62,7 +62,7 @@ def lake(tmp_path: Path) -> Lake:
     return skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "lake"))
 
 
-VALUES = {"a": np.arange(-500, 2500), "b": np.arange(2000, 2400)}
+VALUES = {"a": np.arange(-500, 2501), "b": np.arange(2000, 2400)}
 
 
 def analysed(lake: Lake, store: HiveStore) -> HiveSession:
@@ -123,7 +123,7 @@ def test_samples_weigh_as_much_as_the_rows_that_they_stand_for(lake: Lake) -> No
     for one in (merged, store.table_statistics("db", "big", ["i"])[0]):
         histogram = parse_histogram(one.histogram)
         assert histogram is not None
-        assert histogram.count == pytest.approx(len(truth), abs=200)
+        assert histogram.count == len(truth)
         assert (histogram.low, histogram.high) == (truth[0], truth[-1])
         for rank in (0.1, 1 / 6, 0.5, 0.9):
             assert np.searchsorted(truth, histogram.quantile(rank)) / len(truth) == pytest.approx(

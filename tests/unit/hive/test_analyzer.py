@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -337,6 +338,18 @@ def test_extreme_values_come_out_as_they_went_in(lake: Lake, store: HiveStore, s
     assert (found["bo"].num_trues, found["bo"].num_falses, found["bo"].num_nulls) == (1, 0, 1)
     shown = dict(session.run("DESCRIBE FORMATTED t de"))  # type: ignore[arg-type]
     assert (shown["min"], shown["max"]) == ("-0." + "9" * 38, "0." + "0" * 37 + "1")
+
+
+def test_distinct_uuids_of_partitions_add_up_and_times_have_no_statistics(
+    lake: Lake, store: HiveStore, session: HiveSession
+) -> None:
+    table = lake.create_table("shop.ids", [("u", "uuid"), ("at", "time"), ("p", "int")], partition_by=["p"])
+    table.append([{"u": UUID(int=number), "at": time(number % 24), "p": number % 2} for number in range(60)])
+    session.run("ANALYZE TABLE ids COMPUTE STATISTICS FOR COLUMNS")
+    added = store.aggregate("shop", "ids", ["p=0", "p=1"], ["u"]).statistics[0]
+    assert (added.num_distincts, added.max_length, added.avg_length) == (60, 36, 36.0)
+    # Its text has a length that was not measured, and unknown is never zero.
+    assert of_table(store, "ids", "at") is None
 
 
 def test_a_length_is_in_characters_however_many_units_one_takes(

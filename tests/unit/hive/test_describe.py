@@ -97,6 +97,18 @@ def test_extended_of_a_partition_and_of_a_column(session: HiveSession) -> None:
     assert session.run("DESCRIBE t st.y") == [("y", "string", "from deserializer")]
 
 
+def test_a_struct_is_described_by_its_fields(session: HiveSession) -> None:
+    assert session.run("DESCRIBE t st")[:2] == [("x", "int", "from deserializer"), ("y", "string", "from deserializer")]
+    # Hive has room for one, and takes the first.
+    shown = dict(session.run("DESCRIBE FORMATTED t st"))  # type: ignore[arg-type]
+    assert (shown["col_name"], shown["data_type"], shown["num_nulls"]) == ("x", "int", "")
+    assert session.run("DESCRIBE t st.y")[0] == ("y", "string", "from deserializer")
+
+
+def test_a_column_has_the_name_that_was_typed(session: HiveSession) -> None:
+    assert session.run("DESCRIBE FORMATTED t I")[0] == ("col_name", "I")
+
+
 def test_formatted_adds_up_what_partitions_count(session: HiveSession, store: HiveStore) -> None:
     def told(statement: str) -> dict[str, str]:
         return {row[1]: row[2] for row in session.run(statement) if row[0] == ""}

@@ -72,6 +72,14 @@ def test_a_null_counts_as_a_text_of_length_zero() -> None:
     assert (found.avg_length, found.max_length) == (5.0, 10)
 
 
+def test_an_average_is_the_whole_length_divided_once() -> None:
+    found = hive_statistics(
+        ours(StringType(), average_length=29 / 7, max_length=10, ndv=4, value_count=8),
+    )
+    assert found is not None
+    assert found.avg_length == 29 / 8 != 29 / 7 * 7 / 8
+
+
 def test_nan_and_infinity_leave_nothing_as_in_hive() -> None:
     assert hive_statistics(ours(DoubleType(), low=1.0, high=2.0, nan_count=1)) is None
     assert hive_statistics(ours(DoubleType(), low=1.0, high=float("inf"))) is None

@@ -48,6 +48,27 @@ def test_a_sketch_of_one_value_in_eight_is_one_of_all(size: int) -> None:
     assert other.get_rank(1.5 * size) == pytest.approx(0.5, abs=0.0165)
 
 
+@pytest.mark.parametrize("size", [12_345, 300_000])
+@pytest.mark.parametrize("difference", [-9, -8, -5, -1, 0, 1, 2, 7, 13])
+def test_a_sample_is_made_to_count_for_exactly_so_many_values(size: int, difference: int) -> None:
+    doubles = sketch(size)
+    values = parse_doubles(doubles.serialize())
+    assert values is not None
+    data = values.raised(3).counting(8 * size + difference).serialize_floats()
+    floats = datasketches.kll_floats_sketch.deserialize(data)
+    assert floats.n == 8 * size + difference
+    assert bytes(floats.serialize()) == data
+    for share in (0.1, 0.5, 0.9):
+        assert floats.get_rank(size * share) == pytest.approx(doubles.get_rank(size * share), abs=0.0002)
+
+
+def test_a_sketch_of_quite_another_number_of_values_stays_as_it_is() -> None:
+    values = parse_doubles(sketch(1000).serialize())
+    assert values is not None
+    assert values.counting(1100) is values
+    assert values.counting(1000) is values
+
+
 def test_an_empty_sketch_has_no_values_and_a_damaged_one_is_refused() -> None:
     assert parse_doubles(datasketches.kll_doubles_sketch(200).serialize()) is None
     good = bytes(sketch(1000).serialize())

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.hive import every_type, fill, statistics_of
@@ -13,6 +14,7 @@ from tests.support.hive import every_type, fill, statistics_of
 import skipstone
 from skipstone.errors import NotFound
 from skipstone.hive.accurate import accurate_columns, with_columns, without_columns
+from skipstone.hive.catalog import open_hive_catalog
 from skipstone.hive.client import HiveClient
 from skipstone.hive.mirror import mirror_lake, partition_naming
 from skipstone.hive.partition_names import NULL_NAME, parse_partition_name, partition_name
@@ -27,6 +29,7 @@ from skipstone.hive.service import HiveServer, HiveService, ServerSettings
 from skipstone.hive.statistics import ColumnStatistics
 from skipstone.hive.store import HiveStore
 from skipstone.hive.types import Kind
+from skipstone.lake import Lake
 from skipstone.stats.labels import Accuracy
 
 
@@ -82,6 +85,55 @@ def test_what_an_analysis_found_is_published(client: HiveClient, store: HiveStor
     assert {label.accuracy for label in whole.labelled().values()} == {Accuracy.ESTIMATE}
     ours.append([{"I": 100, "ts": None, "p": 0}])
     assert publish_table(client, ours, "db", "t") == []
+
+
+@pytest.fixture
+def theirs(client: HiveClient, tmp_path: Path) -> Iterator[Lake]:
+    """A Hive catalog in the metastore that the client publishes to."""
+    lake = open_hive_catalog(client.uri, warehouse=str(tmp_path / "lake"))
+    yield lake
+    lake.catalog.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("uses_locks", [True, False])
+@pytest.mark.parametrize("moment", ["put_table_statistics", "table"])
+def test_a_commit_while_statistics_are_published_is_neither_undone_nor_called_analysed(
+    client: HiveClient, theirs: Lake, monkeypatch: pytest.MonkeyPatch, moment: str, uses_locks: bool
+) -> None:
+    ours = theirs.create_table("db.ice", [("i", "int")])
+    ours.append([{"i": 1}])
+    ours.analyze()
+    another, calls = theirs.load_table("db.ice"), []
+    done = getattr(client, moment)
+
+    def then_another_commits(*given: Any) -> Any:
+        answer = done(*given)
+        calls.append(given)
+        # Of the entries the one that is read after the statistics were put.
+        if len(calls) == (1 if moment == "put_table_statistics" else 3):
+            another.append([{"i": 100}])
+        return answer
+
+    monkeypatch.setattr(client, moment, then_another_commits)
+    assert publish_table(client, ours, "db", "ice", uses_locks=uses_locks) == ["i"]
+    assert sorted(row["i"] for row in theirs.load_table("db.ice").scan().to_arrow().to_pylist()) == [1, 100]
+    found = import_statistics(client, "db", "ice")
+    assert [one.is_accurate for one in found] == [False]
+
+
+def test_statistics_of_an_older_snapshot_than_the_entrys_are_not_called_accurate(
+    client: HiveClient, theirs: Lake
+) -> None:
+    ours = theirs.create_table("db.ice", [("i", "int")])
+    ours.append([{"i": 1}])
+    ours.analyze()
+    theirs.load_table("db.ice").append([{"i": 100}])
+    assert publish_table(client, ours, "db", "ice") == ["i"]
+    assert [one.is_accurate for one in import_statistics(client, "db", "ice")] == [False]
+    current = theirs.load_table("db.ice")
+    current.analyze()
+    assert publish_table(client, current, "db", "ice") == ["i"]
+    assert [one.is_accurate for one in import_statistics(client, "db", "ice")] == [True]
 
 
 def test_accuracy_is_kept_beside_what_others_wrote() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -330,6 +331,19 @@ def test_an_unknown_method_is_said_to_be_unknown(server: HiveServer) -> None:
     assert api.TApplicationException.read(answer).type == 1
     answer.next_message()
     assert read_head(answer).kind is MessageKind.REPLY
+
+
+def test_statistics_say_when_they_were_stored_and_of_which_table(client: HiveClient) -> None:
+    before = int(time.time())
+    put(client, lastAnalyzed=7)
+    put(client, isTblLevel=False, partName="p=0", lastAnalyzed=7)
+    asked = {"db_name": "DB", "tbl_name": "T", "col_name": "I"}
+    of_table = client.call("get_table_column_statistics", **asked).statsDesc
+    of_part = client.call("get_partition_column_statistics", **asked, part_name="p=0").statsDesc
+    for found, part in ((of_table, None), (of_part, "p=0")):
+        assert (found.dbName, found.tableName, found.partName, found.catName) == ("db", "t", part, "hive")
+        # The service's time, as in Hive, not what a client says.
+        assert before <= found.lastAnalyzed <= int(time.time())
 
 
 def test_the_six_methods_and_their_successors(client: HiveClient) -> None:

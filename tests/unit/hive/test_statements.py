@@ -54,6 +54,7 @@ def key(name: str, value: str | None = None) -> PartitionKey:
         ("alter table t update statistics for column set ('numDVs'=2)",
          UpdateStatistics(table=T, column="column", values=(("numDVs", "2"),))),
         ("describe t", Describe(table=T)),
+        ("/* what\nis */ describe /**/ t -- there", Describe(table=T)),
         ("desc formatted t c", Describe(table=T, form=DescribeForm.FORMATTED, column=("c",))),
         ("describe extended d.t", Describe(table=TableName(database="d", table="t"), form=DescribeForm.EXTENDED)),
         ("describe formatted", Describe(table=TableName(database=None, table="formatted"))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -62,6 +63,16 @@ def test_extreme_values_lose_no_digit(store: HiveStore, column: str, low: object
     store.put_table_statistics("db", "t", [extreme], now=1)
     found = store.table_statistics("db", "t", [column])[0]
     assert (found.low, found.high) == (low, high)
+
+
+def test_only_sqlites_doubles_lose_the_sign_of_a_zero(store: HiveStore) -> None:
+    zero = replace(statistics_of("d", "double"), low=-0.0, high=-0.0)
+    store.put_table_statistics("db", "t", [zero], now=1)
+    found = store.table_statistics("db", "t", ["d"])[0]
+    assert (found.low, found.high) == (0.0, 0.0)
+    # As in Derby, which Hive ships with.
+    is_lost = store.layout.has_typed_bounds and "sqlite" in repr(store)
+    assert math.copysign(1, found.low) == (1 if is_lost else -1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

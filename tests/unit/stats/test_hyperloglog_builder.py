@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -71,6 +72,15 @@ def test_floats_and_decimals_are_hashed_as_doubles() -> None:
 def test_texts_count_the_empty_one_as_well(layout: pa.DataType) -> None:
     column = pa.array(["before", *TEXTS], layout)[1:]
     assert built(types.StringType(), column) == HyperLogLog.of(hash_texts(pa.array(TEXTS, layout).drop_null()))
+
+
+@pytest.mark.parametrize("layout", [pa.uuid(), pa.binary(16)])
+def test_a_uuid_is_hashed_as_the_text_that_hive_takes_it_for(layout: pa.DataType) -> None:
+    given = [UUID(int=number * 0x1234567890ABCDEF01234567) for number in range(1, 400)]
+    stored = pa.array([b"before".ljust(16), *(one.bytes for one in given), None], pa.binary(16))
+    column = pa.ExtensionArray.from_storage(layout, stored) if layout == pa.uuid() else stored
+    expected = HyperLogLog.of(hash_texts(pa.array([str(one) for one in given])))
+    assert built(types.UuidType(), column[1:40], column[40:]) == expected
 
 
 @settings(deadline=None)

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from skipstone.errors import InvalidInput, NotFound
+from skipstone.hive.objects import HiveTable
+from skipstone.hive.service.conversion import CATALOG
 from skipstone.hive.service.encoding import encode_partitions
 from skipstone.hive.service.reading import plain_name
 from skipstone.hive.statistics import ColumnStatistics
@@ -24,29 +26,47 @@ class StatisticsReadingCalls:
     _for_hive_2: bool
 
     def get_table_column_statistics(self, arguments: Struct) -> Struct:
-        database, table, column = plain_name(arguments.db_name), arguments.tbl_name, _given(arguments.col_name)
-        _require_column(self._store, database, table, column)
-        found = self._store.table_statistics(database, table, [column])
+        table, column = self._described(arguments)
+        names = (table.database, table.name)
+        found = self._store.table_statistics(*names, [column])
         if not found:
-            raise NotFound(f"Cannot find statistics of column {column!r} of {database}.{table}. Compute them first.")
-        description = api.ColumnStatisticsDesc(isTblLevel=True, dbName=database, tableName=table)
-        return api.ColumnStatistics(statsDesc=description, statsObj=self._wired(found))  # type: ignore[no-any-return]
+            raise NotFound(f"Cannot find statistics of column {column!r} of {'.'.join(names)}. Compute them first.")
+        return self._answer(names, None, column, found)
 
     def get_partition_column_statistics(self, arguments: Struct) -> Struct:
-        database, table, column = plain_name(arguments.db_name), arguments.tbl_name, _given(arguments.col_name)
-        _require_column(self._store, database, table, column)
-        self._store.partition(database, table, _given(arguments.part_name))
-        found = self._store.partition_statistics(database, table, [arguments.part_name], [column])
+        table, column = self._described(arguments)
+        names, partition = (table.database, table.name), _given(arguments.part_name)
+        self._store.partition(*names, partition)
+        found = self._store.partition_statistics(*names, [partition], [column])
         if not found:
             raise NotFound(
-                f"Cannot find statistics of column {column!r} of partition {arguments.part_name} of "
-                f"{database}.{table}. Compute them first."
+                f"Cannot find statistics of column {column!r} of partition {partition} of {'.'.join(names)}. "
+                f"Compute them first."
             )
+        return self._answer(names, partition, column, found[partition])
+
+    def _described(self, arguments: Struct) -> tuple[HiveTable, str]:
+        """The table and the column that are asked about, under the names that they have."""
+        wanted = _given(arguments.col_name)
+        table = self._store.table(plain_name(arguments.db_name), arguments.tbl_name)
+        column = table.column(wanted)
+        if column is None:
+            known = ", ".join(c.name for c in table.columns)
+            raise NotFound(f"Cannot find column {wanted!r} in {table.database}.{table.name}. Columns: {known}.")
+        return table, column.name
+
+    def _answer(
+        self, names: tuple[str, str], partition: str | None, column: str, found: Iterable[ColumnStatistics]
+    ) -> Struct:
         description = api.ColumnStatisticsDesc(
-            isTblLevel=False, dbName=database, tableName=table, partName=arguments.part_name
+            isTblLevel=partition is None,
+            dbName=names[0],
+            tableName=names[1],
+            partName=partition,
+            lastAnalyzed=self._store.last_analyzed(*names, column, partition),
+            catName=CATALOG,
         )
-        objects = self._wired(found[arguments.part_name])
-        return api.ColumnStatistics(statsDesc=description, statsObj=objects)  # type: ignore[no-any-return]
+        return api.ColumnStatistics(statsDesc=description, statsObj=self._wired(found))  # type: ignore[no-any-return]
 
     def get_table_statistics_req(self, arguments: Struct) -> Struct:
         request = arguments.request
@@ -171,7 +191,7 @@ class StatisticsWritingCalls:
             raise InvalidInput(f"Invalid statistics: expected those of {level}, got isTblLevel={not is_table}.")
         (database, table), is_table_level = targets.pop(), levels.pop()
         options: dict[str, Any] = {
-            "now": given[0].statsDesc.lastAnalyzed or int(time.time()),
+            "now": int(time.time()),  # whatever the client says, as in Hive
             "engine": (request.engine if request is not None else None) or given[0].engine or ENGINE_DEFAULT,
             "is_merged": bool(request is not None and request.needMerge),
         }
@@ -200,9 +220,3 @@ def _given(name: str | None) -> str:
             message="Invalid request: expected the name of a column or partition, got none."
         )
     return name
-
-
-def _require_column(store: HiveStore, database: str, table: str, column: str) -> None:
-    if store.table(database, table).column(column) is None:
-        known = ", ".join(c.name for c in store.table(database, table).columns)
-        raise NotFound(f"Cannot find column {column!r} in {database}.{table}. Columns: {known}.")

@@ -91,6 +91,23 @@ class StatisticsRows:
                 for found in connection.execute(query).mappings():
                     yield ids[found["PART_ID"]], found
 
+    def last_analyzed(
+        self, database: str, table: str, column: str, partition: str | None = None, *, engine: str = ENGINE_DEFAULT
+    ) -> int | None:
+        """When a column's statistics were stored, in seconds since 1970; None where there are none."""
+        tables = self._tables
+        with self._database.reading() as connection:
+            row = table_row(connection, tables, database, table)
+            names = self._column_names(load_table(connection, tables, row), [column])
+            if partition is None:
+                held, owner = tables.table_statistics, tables.table_statistics.c.TBL_ID == row.table_id
+            else:
+                held = tables.partition_statistics
+                owner = held.c.PART_ID == partition_id(connection, tables, row, partition)
+            where = (owner, held.c.COLUMN_NAME.in_(names), *self._of_engine(held, engine))
+            found: int | None = connection.scalar(sa.select(sa.func.max(held.c.LAST_ANALYZED)).where(*where))
+            return found
+
     def put_table_statistics(
         self,
         database: str,

@@ -1,7 +1,7 @@
 """A HyperLogLog of the values of a column, taken in batch by batch, in the pass that collects everything else.
 
 What is hashed is what Hive hashes: whole numbers and days as such, timestamps in seconds rounded down, floats and
-decimals as doubles, text as its UTF-8 bytes. Types of which Hive keeps no such sketch have none.
+decimals as doubles, text as its UTF-8 bytes, a UUID as its text. Types of which Hive keeps no such sketch have none.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from skipstone.metadata.types import (
     TimestampType,
     TimestamptzNsType,
     TimestamptzType,
+    UuidType,
 )
 from skipstone.stats.hyperloglog.sketch import PRECISION, SPARSE_MAX, HyperLogLog
 
@@ -33,19 +34,24 @@ pa: Any = pyarrow
 _NUMBERS: Final = (IntType, LongType, DateType)
 _MICROS: Final = (TimestampType, TimestamptzType)
 _NANOS: Final = (TimestampNsType, TimestamptzNsType)
-WITH_BIT_VECTOR: Final = (*_NUMBERS, *_MICROS, *_NANOS, FloatType, DoubleType, DecimalType, StringType)
+WITH_BIT_VECTOR: Final = (*_NUMBERS, *_MICROS, *_NANOS, FloatType, DoubleType, DecimalType, StringType, UuidType)
 _EXACT: Final = 1 << 53  # whole numbers below it are doubles
 _EXACT_SCALE: Final = 22  # powers of ten up to it are doubles
 _SLOTS: Final = 512
+_DIGITS: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
+_UUID_LENGTH: Final = 36
+# Where the digits of a UUID's text are; between them are dashes.
+_UUID_PLACES: Final = [place for place in range(_UUID_LENGTH) if place not in (8, 13, 18, 23)]
 
 
 class HyperLogLogBuilder:
-    """Takes values in; the batches may be of any size and in any order."""
+    """Takes values in; the batches may be of any size and in any order, which shows in a sketch's bytes alone."""
 
     def __init__(self) -> None:
         self._registers = np.zeros(1 << PRECISION, np.uint8)
         self._keys = np.full(_SLOTS, -1, np.int64)
         self._runs = np.zeros(_SLOTS, np.uint8)
+        self._arrival = np.zeros(SPARSE_MAX + 1, np.int64)
         self._count = 0
 
     def add(self, type_: PrimitiveType, array: Any) -> None:
@@ -57,17 +63,18 @@ class HyperLogLogBuilder:
         # Late, because importing Numba takes about 0.4 s, which most readers of sketches need not pay.
         from skipstone.stats.hyperloglog import kernels
 
-        state = (self._registers, self._keys, self._runs, self._count, SPARSE_MAX)
+        state = (self._registers, self._keys, self._runs, self._arrival, self._count, SPARSE_MAX)
         if isinstance(type_, StringType):
             self._count = kernels.put_slices(*_slices(array), *state)
+        elif isinstance(type_, UuidType):
+            self._count = kernels.put_slices(*_uuid_texts(array), *state)
         else:
             self._count = kernels.put_words(*_words(type_, array), *state)
 
     def finish(self) -> HyperLogLog:
         if self._count > SPARSE_MAX:
             return HyperLogLog(indexes=None, runs=self._registers.copy())
-        used = np.flatnonzero(self._keys >= 0)
-        used = used[np.argsort(self._keys[used])]
+        used = self._arrival[: self._count]
         return HyperLogLog(indexes=self._keys[used], runs=self._runs[used])
 
 
@@ -113,3 +120,13 @@ def _slices(array: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     ends = np.frombuffer(memoryview(buffers[1]), np.int64 if wide else np.int32)
     data = np.zeros(1, np.uint8) if buffers[2] is None else np.frombuffer(memoryview(buffers[2]), np.uint8)
     return data, ends[array.offset : array.offset + len(array) + 1].astype(np.int64)
+
+
+def _uuid_texts(array: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """The texts of UUIDs, one after the other, and where each begins and ends."""
+    stored = array.storage if isinstance(array, pa.ExtensionArray) else array
+    raw = np.frombuffer(memoryview(stored.buffers()[1]), np.uint8)
+    values = raw[: (stored.offset + len(stored)) * 16].reshape(-1, 16)[stored.offset :]
+    texts = np.full((len(values), _UUID_LENGTH), ord("-"), np.uint8)
+    texts[:, _UUID_PLACES] = _DIGITS[np.stack([values >> 4, values & 15], axis=2).reshape(-1, 32)]
+    return texts.reshape(-1), np.arange(len(values) + 1, dtype=np.int64) * _UUID_LENGTH

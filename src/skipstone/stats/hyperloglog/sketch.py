@@ -6,7 +6,8 @@ HyperLogLog++ paper (Heule, Nunkesser, Hall: "HyperLogLog in Practice", appendix
 
 Bytes: `HLL`, then the precision and the encoding in one byte, the estimate and, if sparse, the count as varints, then
 the differences of neighbouring entries as varints or the registers in 1 to 6 bits each, or 8. Hive 4 keeps entries in a
-hash map and writes them in its order, older releases sorted; both are read, and Hive 4's is written.
+hash map and writes them in its order, older releases sorted; both are read, and Hive 4's is written. Of entries in one
+bucket such a map lists the one first that it met first: entries are therefore kept in the order in which they came.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +50,10 @@ class _Tables:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HyperLogLog:
-    """A sketch: sparse when `indexes` are given, in order, with a run for each; else dense, a run per register."""
+    """A sketch: sparse when `indexes` are given, with a run for each; else dense, a run per register.
+
+    The indexes are in the order of the values that brought them. It shows in the bytes and in nothing else.
+    """
 
     precision: int = PRECISION
     indexes: npt.NDArray[np.int64] | None
@@ -62,7 +66,8 @@ class HyperLogLog:
     @classmethod
     def of(cls, hashes: Hashes, *, precision: int = PRECISION) -> HyperLogLog:
         """The sketch of values by their hashes."""
-        unique = np.unique(hashes)
+        values, first = np.unique(hashes, return_index=True)
+        unique = values[np.argsort(first)]
         indexes = (unique & np.uint64((1 << _INDEX_BITS) - 1)).astype(np.int64)
         # Six bits hold a run; the one in 2^54 hashes whose run is longer wraps around, as in Hive.
         runs = _run_lengths(unique >> np.uint64(precision)) & np.uint8((1 << _RUN_BITS) - 1)
@@ -75,8 +80,8 @@ class HyperLogLog:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, HyperLogLog) or self.is_sparse != other.is_sparse:
             return False
-        same_indexes = self.indexes is None or np.array_equal(self.indexes, other.indexes)  # type: ignore[arg-type]
-        return self.precision == other.precision and same_indexes and np.array_equal(self.runs, other.runs)
+        ours, theirs = self._in_order(), other._in_order()
+        return self.precision == other.precision and all(map(np.array_equal, ours, theirs))
 
     def estimate(self) -> int:
         """The number of distinct values; 1 for none, as Hive says."""
@@ -142,6 +147,13 @@ class HyperLogLog:
         width = 8 if encoding == 7 else encoding
         return cls(precision=precision, indexes=None, runs=_unpacked(data[at:], 1 << precision, width))
 
+    def _in_order(self) -> tuple[npt.NDArray[Any], ...]:
+        """What two equal sketches have in common, whatever the order of their values."""
+        if self.indexes is None:
+            return (self.runs,)
+        order = np.argsort(self.indexes)
+        return self.indexes[order], self.runs[order]
+
     def _registers(self) -> Registers:
         if self.indexes is None:
             return self.runs
@@ -166,11 +178,12 @@ class HyperLogLog:
 
 def _settled(precision: int, indexes: npt.NDArray[np.int64], runs: Registers) -> HyperLogLog:
     """The longest run of each index; dense when there are too many for the sparse form to be shorter."""
-    order = np.lexsort((runs, indexes))
-    indexes, runs = indexes[order], runs[order]
-    last = np.append(indexes[1:] != indexes[:-1], True) if len(indexes) else np.empty(0, bool)
-    sketch = HyperLogLog(precision=precision, indexes=indexes[last], runs=runs[last])
-    if int(last.sum()) > ((1 << precision) * 6 // 8) // 5:
+    held, first, place = np.unique(indexes, return_index=True, return_inverse=True)
+    longest = np.zeros(len(held), np.uint8)
+    np.maximum.at(longest, place, runs)
+    arrival = np.argsort(first)
+    sketch = HyperLogLog(precision=precision, indexes=held[arrival], runs=longest[arrival])
+    if len(held) > ((1 << precision) * 6 // 8) // 5:
         return HyperLogLog(precision=precision, indexes=None, runs=sketch._registers())
     return sketch
 
@@ -230,7 +243,7 @@ def _take_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _hash_order(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The order of a Java hash map that has grown with its keys; ones of the same bucket as they are here."""
+    """The order of a Java hash map that has grown with its keys; those of one bucket as they came."""
     buckets = 16
     while len(keys) > buckets * 3 // 4:
         buckets *= 2
@@ -256,9 +269,8 @@ def _taken_entries(data: bytes, at: int) -> tuple[npt.NDArray[np.int64], Registe
         difference, at = _take_varint(data, at)
         word = (word + difference) & 0xFFFFFFFF
         entries[position] = word
-    entries.sort()
     indexes, runs = entries >> _RUN_BITS, (entries & 0x3F).astype(np.uint8)
-    if np.any(indexes[1:] == indexes[:-1]):
+    if len(np.unique(indexes)) < count:
         raise _violation("expected each index once")
     return indexes, runs
 
