@@ -197,6 +197,18 @@ def test_fixed_partition_values_with_a_length_before_them_are_read_as_java_write
     assert read(as_java_writes, columns=columns).equals(by_the_letter)
 
 
+@pytest.mark.parametrize("columns", [["partition"], ["record_count"], ["partition", "record_count", "split_offsets"]])
+@pytest.mark.parametrize("value", [b"ab\xff", b"ab\xfe", b"\xff\xff\x80", b"\x06\x06\x80"])
+def test_the_length_before_a_fixed_partition_value_is_no_part_of_it_where_both_could_be_read(
+    columns: list[str], value: bytes
+) -> None:
+    """Read by the letter, the last byte is the first one of the record count, and nothing else moves."""
+    fixed = {"type": "fixed", "name": "x", "size": 3}
+    found = read(_partitioned("fixed[3]", "identity", fixed, [b"\x06" + value]), columns=columns).to_pylist()
+    expected = {"partition": {"p": value}, "record_count": 10, "split_offsets": [4]}
+    assert found == [{name: expected[name] for name in columns}]
+
+
 def test_a_fixed_partition_value_of_another_length_is_refused_in_either_form() -> None:
     fixed = {"type": "fixed", "name": "x", "size": 3}
     with pytest.raises(FormatViolation, match="Invalid manifest"):

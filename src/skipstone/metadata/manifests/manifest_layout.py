@@ -13,13 +13,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from skipstone.errors import FormatViolation
 from skipstone.metadata.avro.container import AvroContainer
 from skipstone.metadata.avro.reading import decode_wish, schema_tree
 from skipstone.metadata.avro.schema_program import EVERYTHING, Fields, Keys, Wish
 from skipstone.metadata.avro.schema_tree import Optional, Record, RecordField
 from skipstone.metadata.manifests.manifest import TRACKING_COLUMNS
-from skipstone.metadata.manifests.manifest_quirks import with_prefixed_fixed_partitions
+from skipstone.metadata.manifests.manifest_quirks import as_written
 
 DATA_FILE: Final = "data_file"
 DATA_FILE_ID: Final = 2
@@ -63,10 +62,7 @@ def decode_entries(
     if file_wishes:
         entry_wishes.append((data_file_field.name, Fields(tuple(file_wishes))))
     wish = Fields(tuple(entry_wishes))
-    try:
-        count, top = decode_wish(container, wish, transparent=data_file_field.name)
-    except FormatViolation as violation:
-        count, top = _decode_as_written(container, wish, data_file_field.name, violation)
+    count, top = decode_wish(as_written(container), wish, transparent=data_file_field.name)
     files = top.get(data_file_field.name)
     if files is not None and files.null_count:
         container.fail(f"entry {files.is_null().to_pylist().index(True)}, {DATA_FILE}: expected a value, got null")
@@ -78,19 +74,6 @@ def decode_entries(
         arrays={c: a for c, a in arrays.items() if c in columns},
         by_key={c: a for c, a in arrays.items() if c not in columns},
     )
-
-
-def _decode_as_written(
-    container: AvroContainer, wish: Wish, transparent: str, violation: FormatViolation
-) -> tuple[int, dict[str, pa.Array[Any]]]:
-    """The entries read with a known fault of other writers; without one the violation stands."""
-    as_written = with_prefixed_fixed_partitions(container)
-    if as_written is None:
-        raise violation
-    try:
-        return decode_wish(as_written, wish, transparent=transparent)
-    except FormatViolation:
-        raise violation from None
 
 
 def partition_fields(container: AvroContainer) -> tuple[RecordField, ...]:

@@ -1,8 +1,10 @@
 """What writers get wrong in manifests, and how to read it all the same.
 
 Iceberg Java 1.12 declares a partition value of type fixed as Avro's fixed, but writes it with a length before it, as
-bytes, and reads it back so. By the letter such a manifest is damaged: it is read by the letter first, and with the
-length only when that fails. What is written here is declared as the bytes it is, which every reader follows.
+bytes, and reads it back so. Others write by the letter. Either may be read as the other without an error: where the
+last byte of a value has its high bit set, the letter takes the length for the first byte, and the last byte for a part
+of the record count. So what tells them apart is the length: where every value has its own right one before it, these
+are lengths. What is written here is declared as the bytes it is, which every reader follows.
 
 Spec: "Appendix A: Format-specific Requirements", "Avro".
 """
@@ -10,21 +12,54 @@ Spec: "Appendix A: Format-specific Requirements", "Avro".
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 import msgspec
+import pyarrow
+import pyarrow.compute
 
+from skipstone.errors import FormatViolation
 from skipstone.metadata.avro.container import AvroContainer
+from skipstone.metadata.avro.reading import decode_wish
+from skipstone.metadata.avro.schema_program import EVERYTHING, Fields
+
+pc: Any = pyarrow.compute
+
+_DATA_FILE: Final = "data_file"
+_PARTITION: Final = "partition"
 
 
-def with_prefixed_fixed_partitions(container: AvroContainer) -> AvroContainer | None:
-    """The container with plain fixed partition values declared as bytes; None when the manifest has none."""
-    schema = msgspec.json.decode(container.schema_text)
-    partition = _field_type(_field_type(schema, "data_file"), "partition")
-    names: set[str] = set()
-    if not isinstance(partition, dict) or not _redeclare(partition, names):
-        return None
-    return replace(container, schema=schema, schema_text=msgspec.json.encode(schema))
+def as_written(container: AvroContainer) -> AvroContainer:
+    """The container with plain fixed partition values declared as bytes if that is how they were written."""
+    if b'"fixed"' not in container.schema_text:
+        return container
+    schema_text, sizes = _redeclared(container.schema_text)
+    if not sizes:
+        return container
+    redeclared = replace(container, schema=msgspec.json.decode(schema_text), schema_text=schema_text)
+    return redeclared if _has_lengths(redeclared, sizes) else container
+
+
+@lru_cache(maxsize=64)
+def _redeclared(schema_text: bytes) -> tuple[bytes, dict[str, int]]:
+    """The Avro schema with bytes for plain fixed partition values, and their sizes by field."""
+    schema = msgspec.json.decode(schema_text)
+    partition = _field_type(_field_type(schema, _DATA_FILE), _PARTITION)
+    sizes = _redeclare(partition) if isinstance(partition, dict) else {}
+    return msgspec.json.encode(schema), sizes
+
+
+def _has_lengths(container: AvroContainer, sizes: dict[str, int]) -> bool:
+    values = Fields(tuple((name, EVERYTHING) for name in sizes))
+    wish = Fields(((_DATA_FILE, Fields(((_PARTITION, values),))),))
+    try:
+        _, top = decode_wish(container, wish)
+    except FormatViolation:
+        return False
+    tuples: Any = pc.struct_field(top[_DATA_FILE], [_PARTITION])
+    lengths = {name: pc.binary_length(pc.struct_field(tuples, [name])).drop_null() for name in sizes}
+    return all(pc.all(pc.equal(lengths[name], size)).as_py() is not False for name, size in sizes.items())
 
 
 def _field_type(record: Any, name: str) -> Any:
@@ -32,17 +67,20 @@ def _field_type(record: Any, name: str) -> Any:
     return next((f.get("type") for f in fields or () if isinstance(f, dict) and f.get("name") == name), None)
 
 
-def _redeclare(partition: dict[str, Any], names: set[str]) -> bool:
-    """Put bytes for each fixed of the record, also where a later field refers to one by its name."""
-    changed = False
+def _redeclare(partition: dict[str, Any]) -> dict[str, int]:
+    """Put bytes for each fixed of the record, also where a later field refers to one by its name: sizes by field."""
+    found: dict[str, int] = {}
+    sizes: dict[Any, int] = {}  # of types by name
     for field in partition.get("fields") or ():
         union = field.get("type") if isinstance(field, dict) else None
         if not isinstance(union, list):
             continue
         for i, branch in enumerate(union):
             if isinstance(branch, dict) and branch.get("type") == "fixed" and "logicalType" not in branch:
-                names.add(str(branch.get("name")))
-            elif branch not in names:
+                sizes[name := str(branch.get("name"))] = branch["size"]
+            elif isinstance(branch, str) and branch in sizes:
+                name = branch
+            else:
                 continue
-            union[i], changed = "bytes", True
-    return changed
+            union[i], found[field["name"]] = "bytes", sizes[name]
+    return found
