@@ -13,7 +13,8 @@ from skipstone.metadata.reserved import FILE, POS
 from skipstone.metadata.tables.properties import MERGE_ISOLATION_LEVEL, MERGE_MODE
 from skipstone.metadata.types import Field
 from skipstone.scan import Scan
-from skipstone.spark.assignment import check_assignable, strict_casts
+from skipstone.spark.assignment import check_assignable
+from skipstone.spark.copies import with_strict_casts
 from skipstone.spark.row_changes import FoundRows, kept_lineage, path_of, positions_in
 from skipstone.spark.scan_names import quoted
 from skipstone.spark.settled import ACTION, rows_in, settled
@@ -216,8 +217,8 @@ def _outcome(pairs: Any, clauses: Sequence[Clause], scan: Scan) -> Any:
     schema = pairs.schema
     coming = [(i, c) for i, c in enumerate(clauses) if c.action is not Action.DELETE]
     columns = [f"{_column(pairs, schema, f, coming, scan)} AS {quoted(f.name)}" for f in scan.schema.fields]
-    with strict_casts(pairs.sparkSession):
-        return pairs.selectExpr(*(columns if coming else ()), *kept_lineage(scan), *_MARKS)
+    wanted = (*(columns if coming else ()), *kept_lineage(scan), *_MARKS)
+    return with_strict_casts(pairs, lambda p: p.selectExpr(*wanted))
 
 
 def _column(pairs: Any, schema: Any, field: Field, coming: Sequence[tuple[int, Clause]], scan: Scan) -> str:
