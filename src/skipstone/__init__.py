@@ -27,9 +27,12 @@ __all__ = ["FloatOrder", "Lake", "Scan", "Table", "__version__", "catalog", "col
 _HOSTS = ("spark", "hive")
 
 
-def sql(spark: Any, text: str, *, catalog: Lake | None = None) -> Any:
-    """Run a SQL statement over our tables on Spark: names are those of `catalog`, or of catalogs attached before."""
-    return statements_host().sql(spark, text, catalog=catalog)
+def sql(spark: Any, text: str, args: Any = None, *, catalog: Lake | None = None, **frames: Any) -> Any:
+    """Run a SQL statement over our tables on Spark: names are those of `catalog`, or of catalogs attached before.
+
+    As in `spark.sql`, `args` are values for `:name` or `?`, and frames stand in the text as `{name}`.
+    """
+    return statements_host().sql(spark, text, args, catalog=catalog, **frames)
 
 
 def __getattr__(name: str) -> Any:

@@ -8,16 +8,19 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
 
 from skipstone.errors import InvalidInput
 from skipstone.spark import active, prepared, session
+from skipstone.spark.copies import in_utc, with_strict_casts
 from skipstone.spark.progress import ENVIRONMENT, progress
-from skipstone.spark.session import NEEDED, in_utc, temporarily
+from skipstone.spark.session import NEEDED, temporarily
 
 pytestmark = pytest.mark.spark
 
+ANSI = "spark.sql.ansi.enabled"
 TIME_ZONE = "spark.sql.session.timeZone"
 TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 
@@ -93,13 +96,16 @@ def test_temporary_settings_go_away_even_after_an_error(own: SparkSession) -> No
     assert own.conf.getAll == before
 
 
-def test_a_frame_made_in_utc_keeps_utc(own: SparkSession) -> None:
-    own.conf.set(TIME_ZONE, "Asia/Tokyo")
-    query = "SELECT CAST(CAST(timestamp_seconds(80000) AS DATE) AS STRING) AS day"
+def test_a_frame_made_in_a_copy_keeps_its_settings_and_the_session_its_own(own: SparkSession) -> None:
+    own.conf.set(ANSI, "false")
+    texts = own.sql("SELECT 'x' AS s")
+    strict = with_strict_casts(texts, lambda f: f.selectExpr("CAST(s AS INT)"))
+    assert own.conf.get(ANSI) == "false"
+    with pytest.raises(PySparkException, match="CAST_INVALID_INPUT"):
+        strict.collect()
+    assert texts.selectExpr("CAST(s AS INT)").first()[0] is None
     with in_utc(own):
-        frame = own.sql(query)
-    assert frame.first()[0] == "1970-01-01"
-    assert own.sql(query).first()[0] == "1970-01-02"
+        assert own._jvm.org.apache.spark.sql.internal.SQLConf.get().sessionLocalTimeZone() == "UTC"
 
 
 def test_python_workers_import_the_package(iceberg_java: SparkSession) -> None:

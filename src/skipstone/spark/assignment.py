@@ -6,8 +6,7 @@ is cast, and a value that does not fit makes the job fail. Columns are found by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import functions as F
@@ -15,22 +14,14 @@ from pyspark.sql import functions as F
 from skipstone.errors import InvalidInput, what_exists
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import Field
-from skipstone.spark.session import temporarily
+from skipstone.spark.copies import with_strict_casts
 from skipstone.spark.types import to_spark_type
 
 
 def assigned(frame: Any, schema: Schema, *, table: str) -> Any:
     """The frame's columns under the names and types of the table's columns."""
     columns = [_column(frame, place, field, table) for place, field in _matched(frame, schema, table)]
-    with strict_casts(frame.sparkSession):
-        return frame.select(*columns)
-
-
-@contextmanager
-def strict_casts(spark: Any) -> Iterator[None]:
-    """Casts of frames that are made in here fail where a value does not fit, also in a session without ANSI mode."""
-    with temporarily(spark, {"spark.sql.ansi.enabled": "true"}):
-        yield
+    return with_strict_casts(frame, lambda f: f.select(*columns))
 
 
 def check_assignable(spark: Any, given: Any, field: Field, *, table: str) -> Any:

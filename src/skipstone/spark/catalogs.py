@@ -3,12 +3,13 @@
     skipstone.spark.attach(spark, lake)                  # shop.orders
     skipstone.spark.attach(spark, other, name="archive") # archive.shop.orders
 
-Catalogs belong to a session, so that two sessions of one process do not see each other's names.
+Catalogs belong to a session, so that two sessions of one process do not see each other's names. Copies of a session
+have its catalogs: Spark runs each micro-batch in one, where `foreachBatch` finds its temporary views.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from skipstone.errors import InvalidInput, NotFound, what_exists
@@ -36,6 +37,8 @@ class Attached:
         return self.lakes[wanted]
 
 
+# A setting that copies of a session have and new sessions do not: which one the catalogs were attached to.
+_ATTACHED_TO: Final = "spark.skipstone.attached"
 _SESSIONS: Final[dict[str, Attached]] = {}
 
 
@@ -48,9 +51,19 @@ def attach(spark: Any, catalog: Lake | str, *, name: str = DEFAULT_NAME, warehou
     if not attached.lakes:
         attached.default = name
     attached.lakes[name] = lake
+    spark.conf.set(_ATTACHED_TO, _id(spark))
     return lake
 
 
 def attached_to(spark: Any) -> Attached:
-    """What is attached to a session."""
-    return _SESSIONS.setdefault(str(spark._jsparkSession.sessionUUID()), Attached())
+    """What is attached to a session. A copy of one, such as a stream runs its batches in, begins with what that has."""
+    found = _SESSIONS.get(_id(spark))
+    if found is None:
+        copied = _SESSIONS.get(spark.conf.get(_ATTACHED_TO, ""))
+        made = Attached() if copied is None else replace(copied, views=dict(copied.views))
+        found = _SESSIONS.setdefault(_id(spark), made)
+    return found
+
+
+def _id(spark: Any) -> str:
+    return str(spark._jsparkSession.sessionUUID())

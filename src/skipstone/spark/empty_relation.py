@@ -41,11 +41,12 @@ def no_rows(spark: Any, schema: Any) -> DataFrame:
 
 def _kept(spark: Any, session: str, schema: Any, place: int) -> tuple[Any, str]:
     key = (session, schema.json(), place)
-    if key not in _KEPT:
+    found = _KEPT.get(key)
+    if found is None:
         if len(_KEPT) >= _KEPT_MAX:
-            _KEPT.clear()
-        _KEPT[key] = _made(spark, schema)
-    return _KEPT[key]
+            _KEPT.clear()  # other threads have what they found
+        found = _KEPT[key] = _made(spark, schema)
+    return found
 
 
 def _made(spark: Any, schema: Any) -> tuple[Any, str]:

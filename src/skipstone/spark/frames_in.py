@@ -11,12 +11,9 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
-from pyspark.sql import SparkSession
-from pyspark.sql.session import _monkey_patch_RDD
-
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import ListType, MapType, StructType
-from skipstone.spark.java import frame_of
+from skipstone.spark.copies import in_copy
 from skipstone.spark.session import NEEDED, UTC, is_remote, prepared, temporarily
 from skipstone.spark.types import from_spark_struct
 
@@ -54,7 +51,7 @@ def apart(frame: Any, settings: dict[str, str]) -> Iterator[Any]:
         with temporarily(spark, wanted):
             yield frame
         return
-    yield _in_copy(spark, frame, wanted)
+    yield in_copy(spark, frame, wanted)
 
 
 def as_its_user_runs(built: Any, frame: Any) -> Any:
@@ -63,17 +60,7 @@ def as_its_user_runs(built: Any, frame: Any) -> Any:
     What we added is bound to UTC by then; a Python function below it sees the time zone that it was written for.
     """
     spark = frame.sparkSession
-    return built if is_remote(spark) else _in_copy(spark, built, _RUNNING)
-
-
-def _in_copy(spark: Any, frame: Any, settings: dict[str, str]) -> Any:
-    """The analysed frame in a copy of a session."""
-    java = spark._jsparkSession.cloneSession()
-    own = SparkSession(spark.sparkContext, jsparkSession=java)
-    _monkey_patch_RDD(spark)  # a new session has put itself behind `rdd.toDF`
-    for key, value in settings.items():
-        own.conf.set(key, value)
-    return frame_of(own, frame._jdf.queryExecution().analyzed())
+    return built if is_remote(spark) else in_copy(spark, built, _RUNNING)
 
 
 def optional(type_: Any) -> Any:

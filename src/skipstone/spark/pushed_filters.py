@@ -15,7 +15,7 @@ from skipstone.errors import SkipstoneError, Unsupported
 from skipstone.metadata.reserved import METADATA_COLUMNS, PARTITION_NAME
 from skipstone.predicate.nodes import TRUE, Predicate, and_, or_
 from skipstone.predicate.sql import parse_sql
-from skipstone.spark.session import in_utc
+from skipstone.spark.copies import in_utc
 
 _RELATION: Final = "LogicalRelation"
 _FILTER: Final = "Filter"
@@ -42,8 +42,9 @@ class PushedFilter:
 def pushed_filters(spark: Any, frame: Any) -> dict[str, PushedFilter]:
     """What was pushed to each file relation of a query, by the directory it reads. A relation used twice needs both."""
     found: dict[str, list[PushedFilter]] = {}
-    with in_utc(spark):  # Spark writes the literals of points in time in the session's zone; we read them in UTC
-        for use in _uses(frame._jdf.queryExecution().optimizedPlan()):
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    with in_utc(spark):  # Spark writes the literals of points in time in the active session's zone; we read them in UTC
+        for use in _uses(plan):
             found.setdefault(use.root, []).append(_understood(use))
     return {root: _either(uses) for root, uses in found.items()}
 

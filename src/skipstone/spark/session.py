@@ -3,8 +3,8 @@
     spark = skipstone.spark.session()                                  # this machine, all cores
     spark = skipstone.spark.session("spark://host:7077", **{"spark.executor.memory": "4g"})
 
-Law: a session that we did not start keeps what its user has set. What our reads and writes need beyond that is set
-around the single operation, with `temporarily`.
+Law: a session that we did not start keeps what its user has set. What our reads and writes need beyond that is set in
+copies of it, which no other work sees.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def active(spark: SparkSession | None = None) -> SparkSession:
 
 @contextmanager
 def temporarily(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Runtime settings for one operation; afterwards the session is as it was."""
+    """Runtime settings for one operation; afterwards the session is as it was. Other threads see them meanwhile."""
     before: dict[str, str | None] = {key: spark.conf.get(key, None) for key in settings}
     try:
         for key, value in settings.items():
@@ -103,13 +103,6 @@ def temporarily(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Sp
                 spark.conf.unset(key)
             else:
                 spark.conf.set(key, earlier)
-
-
-@contextmanager
-def in_utc(spark: SparkSession) -> Iterator[SparkSession]:
-    """Expressions made in here see UTC, whatever time zone the session has: Spark binds it when a frame is made."""
-    with temporarily(spark, {"spark.sql.session.timeZone": UTC}):
-        yield spark
 
 
 def is_remote(spark: SparkSession) -> bool:

@@ -13,7 +13,8 @@ from skipstone.errors import InvalidInput, NotFound
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import UUID, Field, StructType
 from skipstone.scan import Scan
-from skipstone.spark.assignment import check_assignable, strict_casts
+from skipstone.spark.assignment import check_assignable
+from skipstone.spark.copies import with_strict_casts
 from skipstone.spark.literals import literal_sql
 from skipstone.spark.row_changes import kept_lineage
 from skipstone.spark.scan_names import quoted
@@ -102,8 +103,8 @@ def updated_rows(matched: Any, assignments: Sequence[Assignment], scan: Scan, *m
     columns = [
         f"{assigned_sql(spark, schema, f, assignments, scan.name)} AS {quoted(f.name)}" for f in scan.schema.fields
     ]
-    with strict_casts(spark):
-        return matched.selectExpr(*columns, *kept_lineage(scan), *more)
+    wanted = (*columns, *kept_lineage(scan), *more)
+    return with_strict_casts(matched, lambda m: m.selectExpr(*wanted))
 
 
 def assigned_sql(spark: Any, schema: Any, field: Field, assignments: Sequence[Assignment], table: str) -> str:

@@ -12,7 +12,8 @@ from skipstone.errors import InvalidInput, what_exists
 from skipstone.metadata.types import Field, PrimitiveType
 from skipstone.metadata.values import from_python
 from skipstone.predicate.nodes import Column, Compare, IsNull, Op, Predicate, and_
-from skipstone.spark.assignment import assigned, strict_casts
+from skipstone.spark.assignment import assigned
+from skipstone.spark.copies import with_strict_casts
 from skipstone.spark.types import to_spark_type
 from skipstone.statements.assignments import default_text
 from skipstone.statements.columns import constant
@@ -163,9 +164,10 @@ def _arranged(spark: Any, frame: Any, wanted: Insertion, found: Found, targets: 
                 f"got {len(frame.columns)}."
             )
         frame = frame.toDF(*targets)
-    with strict_casts(spark):
-        # Values of partitions are cast as they are: a text may stand for a date.
-        frame = frame.withColumns({n: F.expr(v).cast(_type(found, n)) for n, v in _fixed(wanted).items()})
+    # Values of partitions are cast as they are: a text may stand for a date.
+    fixed = {n: F.expr(v).cast(_type(found, n)) for n, v in _fixed(wanted).items()}
+    if fixed:
+        frame = with_strict_casts(frame, lambda f: f.withColumns(fixed))
     return assigned(frame, schema, table=name)
 
 

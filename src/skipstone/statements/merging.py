@@ -16,7 +16,8 @@ from skipstone.metadata.tables.properties import MERGE_ISOLATION_LEVEL, MERGE_MO
 from skipstone.metadata.types import Field
 from skipstone.read.keyed_rows import Keys
 from skipstone.scan import Scan
-from skipstone.spark.assignment import check_assignable, strict_casts
+from skipstone.spark.assignment import check_assignable
+from skipstone.spark.copies import with_strict_casts
 from skipstone.spark.kept_values import KeptValues, reads_sooner_here
 from skipstone.spark.row_changes import FoundRows, kept_lineage, path_of, positions_in
 from skipstone.spark.rows_by_key import rows_by_key
@@ -281,8 +282,8 @@ def _outcome(
     for field in scan.schema.fields:
         making = [(i, c) for i, c in coming if field not in absent.get(i, ())]
         columns.append(f"{_column(pairs, schema, field, making, scan)} AS {quoted(field.name)}")
-    with strict_casts(pairs.sparkSession):
-        return pairs.selectExpr(*(columns if coming else ()), *kept_lineage(scan), *_MARKS)
+    wanted = (*(columns if coming else ()), *kept_lineage(scan), *_MARKS)
+    return with_strict_casts(pairs, lambda p: p.selectExpr(*wanted))
 
 
 def _column(pairs: Any, schema: Any, field: Field, coming: Sequence[tuple[int, Clause]], scan: Scan) -> str:

@@ -22,6 +22,7 @@ from skipstone.metadata.reserved import METADATA_COLUMNS, PARTITION_NAME
 from skipstone.predicate import FloatOrder
 from skipstone.predicate.nodes import TRUE
 from skipstone.scan import Scan
+from skipstone.spark.copies import active_in_jvm
 from skipstone.spark.empty_relation import empty_relations
 from skipstone.spark.named_frames import named
 from skipstone.spark.pushed_filters import PushedFilter, pushed_filters
@@ -194,6 +195,7 @@ def spark_sql(spark: Any, text: str) -> Any:
 def check_syntax(spark: Any, text: str) -> None:
     """Refuse what Spark cannot parse, before parts of it are put into other text. The error points into this text."""
     try:
-        spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
+        with active_in_jvm(spark):
+            spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
     except ParseException as error:
         raise InvalidInput(f"Invalid statement: {str(error).strip()}") from None

@@ -17,32 +17,43 @@ from skipstone.statements.create import create, replace_table
 from skipstone.statements.describe import describe
 from skipstone.statements.drop import drop
 from skipstone.statements.explain import explain
+from skipstone.statements.identifiers import with_plain_names
 from skipstone.statements.insert import insert, insert_many
 from skipstone.statements.merging import merge
 from skipstone.statements.names import Names
+from skipstone.statements.parameters import Arguments, with_arguments, with_frames
 from skipstone.statements.query import check_syntax, plan_query, run_query, spark_sql
 from skipstone.statements.references import find_references
 from skipstone.statements.results import nothing
 from skipstone.statements.row_changes import delete, truncate, update
 from skipstone.statements.show import show
 from skipstone.statements.tokens import Tokens
+from skipstone.statements.variables import execute_immediate, set_variables
 
 _QUERIES: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 
 
-def sql(spark: Any, text: str, *, catalog: Lake | None = None) -> Any:
+def sql(spark: Any, text: str, args: Arguments = None, *, catalog: Lake | None = None, **frames: Any) -> Any:
     """Run a statement over our tables on Spark and return its answer as a DataFrame.
 
-    Names are looked up in `catalog`, or in the catalogs attached to the session.
+    Names are looked up in `catalog`, or in the catalogs attached to the session. `args` are values for `:name` (a dict)
+    or `?` (a list); DataFrames and other `frames` stand in the text as `{name}`.
     """
     session = prepared(active(spark))
     own = attached = attached_to(session)
+    before = own.namespace
     if catalog is not None:
-        attached = Attached(lakes={**own.lakes, "": catalog}, default="", namespace=own.namespace, views=own.views)
+        attached = Attached(lakes={**own.lakes, "": catalog}, default="", namespace=before, views=own.views)
     names = Names(attached, is_view=partial(_is_temporary_view, session))
-    answer = _answer(session, names, Tokens.of(text))
-    own.namespace = attached.namespace  # USE is for the session, whichever catalog a statement is for
+    with with_frames(session, text, frames) as whole:
+        answer = _run(session, names, with_arguments(session, whole, args))
+    if attached.namespace != before:
+        own.namespace = attached.namespace  # USE is for the session, whichever catalog a statement is for
     return nothing(session) if answer is None else answer
+
+
+def _run(spark: Any, names: Names, text: str) -> Any:
+    return _answer(spark, names, Tokens.of(with_plain_names(spark, text)))
 
 
 def _is_temporary_view(spark: Any, name: str) -> bool:
@@ -60,6 +71,12 @@ def _answer(spark: Any, names: Names, tokens: Tokens) -> Any:
         if verb is not None:
             return _hidden_change(spark, names, tokens, verb)
         return run_query(spark, plan_query(spark, names, tokens.rest()))
+    if tokens.accept("EXECUTE", "IMMEDIATE"):
+        return execute_immediate(spark, tokens, partial(_run, spark, names))
+    if tokens.accept("SET", "VARIABLE") or tokens.accept("SET", "VAR"):
+        return set_variables(spark, names, tokens)
+    if _is_about_functions(tokens):
+        return _passed_on(spark, names, tokens)
     word = tokens.accept_any(
         "EXPLAIN", "INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "CREATE", "REPLACE", "ALTER", "DROP", "SHOW",
         "DESCRIBE", "DESC", "USE",
@@ -92,6 +109,16 @@ def _answer(spark: Any, names: Names, tokens: Tokens) -> Any:
         case "USE":
             return _use(names, tokens)
     return _passed_on(spark, names, tokens)
+
+
+def _is_about_functions(tokens: Tokens) -> bool:
+    """Whether a statement is about functions or variables, which are Spark's alone."""
+    ahead = Tokens(tokens.text, tokens.items, tokens.at)
+    if ahead.accept_any("CREATE", "DROP", "SHOW", "DESCRIBE", "DESC") is None:
+        return False
+    ahead.accept("OR", "REPLACE")
+    ahead.accept_any("TEMPORARY", "TEMP", "USER", "SYSTEM", "ALL")
+    return ahead.looks_at_any("FUNCTION", "FUNCTIONS", "VARIABLE")
 
 
 def _definitions_before_insert(tokens: Tokens) -> str:
