@@ -56,6 +56,26 @@ def test_timestamps_are_hashed_in_seconds_rounded_down() -> None:
     assert built(types.TimestampNsType(), nanos) == expected
 
 
+@pytest.mark.parametrize(("unit", "divisor"), [("us", 10**6), ("ns", 10**9)])
+def test_seconds_are_rounded_down_over_the_whole_range(unit: str, divisor: int) -> None:
+    random = np.random.default_rng(7)
+    near = random.integers(-(2**63) // divisor + 1, 2**63 // divisor, 3_000) * divisor
+    wide = random.integers(-(2**63), 2**63 - 1, 3_000, endpoint=True)
+    values = np.concatenate([near, near - 1, near + 1, wide, [-(2**63), 2**63 - 1, -1, 0, divisor - 1, -divisor]])
+    type_ = types.TimestampType() if unit == "us" else types.TimestampNsType()
+    for part in (values, values[-6:]):
+        made = built(type_, pa.array(part).view(pa.timestamp(unit)))
+        assert made == HyperLogLog.of(hash_longs(part // divisor))
+
+
+@given(st.lists(st.tuples(st.integers(0, 5_000), st.integers(1, 400)), min_size=1, max_size=4))
+@settings(max_examples=40, deadline=None)
+def test_batches_of_any_size_come_to_the_same(parts: list[tuple[int, int]]) -> None:
+    """Few values and many, before and after a sketch is full, over the ends of blocks."""
+    arrays = [np.arange(count, dtype=np.int64) % distinct * 977 for count, distinct in parts]
+    assert built(types.LongType(), *map(pa.array, arrays)) == HyperLogLog.of(hash_longs(np.concatenate(arrays)))
+
+
 def test_floats_and_decimals_are_hashed_as_doubles() -> None:
     known = np.array([v for v in DOUBLES if v is not None])
     assert built(types.DoubleType(), pa.array(DOUBLES)) == HyperLogLog.of(hash_doubles(known))

@@ -8,10 +8,11 @@ the dense form are always kept.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from numba import int64, njit, uint8, uint64
+from numba import float64, int64, njit, uint8, uint64
 
 _C1 = np.uint64(0x87C37B91114253D5)
 _C2 = np.uint64(0x4CF5AD432745937F)
@@ -19,6 +20,10 @@ _N1 = np.uint64(0x52DCE729)
 _F1 = np.uint64(0xFF51AFD7ED558CCD)
 _F2 = np.uint64(0xC4CEB9FE1A85EC53)
 _SEED = np.uint64(104729)
+_MICROS = 1_000_000
+# Hashes made before any is looked at, and those that are looked at together.
+_BLOCK = 2048
+_STRETCH = 64
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -99,21 +104,85 @@ def _put(h: Any, registers: Any, keys: Any, runs: Any, arrival: Any, count: Any,
     return count
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _quotient(word: Any, halvings: Any, odd: Any) -> Any:
+    """A whole number divided by 2**halvings * odd, and rounded down.
+
+    In doubles, of which processors divide several at a time; the halved number is exact but for its last bits, so the
+    quotient is at most one off.
+    """
+    halved = word >> halvings
+    found = int64(math.floor(float64(halved) / odd))
+    rest = halved - found * int64(odd)
+    return found - int64(rest < 0) + int64(rest >= int64(odd))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _of_word(word: Any) -> Any:
+    return _final(_block(_SEED, _swapped(uint64(word))) ^ uint64(8))
+
+
+@njit(cache=True, nogil=True)
+def _hash_words(words: Any, divisor: Any, hashes: Any) -> None:
+    """Loops without a branch, of which the compiler does several values at a time."""
+    if divisor == 1:
+        for i in range(words.size):
+            hashes[i] = _of_word(words[i])
+    elif divisor == _MICROS:
+        for i in range(words.size):
+            hashes[i] = _of_word(_quotient(words[i], 6, 15_625.0))
+    else:
+        for i in range(words.size):
+            hashes[i] = _of_word(_quotient(words[i], 9, 1_953_125.0))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _beyond(run: Any) -> Any:
+    """The bits of a hash that are all zero where its run is longer than this one."""
+    return ((uint64(1) << uint64(run)) - uint64(1)) << uint64(10)
+
+
+@njit(cache=True, nogil=True)
+def _put_dense(
+    hashes: Any, masks: Any, registers: Any, keys: Any, runs: Any, arrival: Any, count: Any, limit: Any
+) -> None:
+    """Hashes into a full sketch. Hardly any changes it, so a stretch of them is first asked whether one does."""
+    for start in range(0, hashes.size, _STRETCH):
+        end = min(start + _STRETCH, hashes.size)
+        changes = False
+        for i in range(start, end):
+            changes |= hashes[i] & masks[hashes[i] & uint64(1023)] == uint64(0)
+        if not changes:
+            continue
+        for i in range(start, end):
+            h = hashes[i]
+            place = h & uint64(1023)
+            if h & masks[place] == uint64(0):
+                _put(h, registers, keys, runs, arrival, count, limit)
+                masks[place] = _beyond(registers[place])
+
+
 @njit(cache=True, nogil=True)
 def put_words(
     words: Any, divisor: Any, registers: Any, keys: Any, runs: Any, arrival: Any, count: Any, limit: Any
 ) -> Any:
-    """Values of eight bytes; with a divisor other than 1 as whole numbers, divided and rounded down."""
-    for i in range(words.size):
-        word = words[i]
-        # By a constant the compiler divides with a multiplication.
-        if divisor == 1_000_000:
-            word = word // 1_000_000
-        elif divisor != 1:
-            word = word // divisor
-        h = _final(_block(_SEED, _swapped(uint64(word))) ^ uint64(8))
-        if not _is_known(h, registers, keys, count, limit):
-            count = _put(h, registers, keys, runs, arrival, count, limit)
+    """Values of eight bytes: as they are, or divided by a million or a billion and rounded down."""
+    hashes, masks = np.empty(_BLOCK, np.uint64), np.zeros(registers.size, np.uint64)
+    has_masks = False
+    for start in range(0, words.size, _BLOCK):
+        block = words[start : start + _BLOCK]
+        _hash_words(block, divisor, hashes)
+        at = 0
+        while at < block.size and count <= limit:
+            if not _is_known(hashes[at], registers, keys, count, limit):
+                count = _put(hashes[at], registers, keys, runs, arrival, count, limit)
+            at += 1
+        if at < block.size:
+            if not has_masks:
+                has_masks = True
+                for place in range(registers.size):
+                    masks[place] = _beyond(registers[place])
+            _put_dense(hashes[at : block.size], masks, registers, keys, runs, arrival, count, limit)
     return count
 
 
