@@ -66,7 +66,7 @@ def check_under_one_name(catalog: Catalog, table: LoadedTable, what: str) -> Non
             )
 
 
-def _uuid_of(catalog: Catalog, name: Identifier) -> str | None:
+def _uuid_of(catalog: Catalog, name: Identifier) -> uuid.UUID | None:
     try:
         return catalog.load(name).metadata.table_uuid
     except NotFound:
