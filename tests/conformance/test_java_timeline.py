@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 STEPS = 40
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_story_of_a_timeline_is_the_same_for_both(iceberg_java: SparkSession, tmp_path: Path, seed: int) -> None:
     # Late, because starting pyspark costs a second that most runs do not need.
     from tests.support.java_timeline import Timelines

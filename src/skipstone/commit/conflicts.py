@@ -113,7 +113,11 @@ class Conflicts:
         return None
 
     def data_files_exist(self, paths: Collection[str]) -> None:
-        """Nobody removed a data file that the change's deletes point to."""
+        """Nobody removed a data file that the change's deletes point to.
+
+        Not even a delete, which Java lets pass: the rows are gone, but the new delete file would name one that is not
+        there for as long as the table lives.
+        """
         if not paths:
             return
         with self._history.unseen_by(("data files exist", frozenset(paths))) as history:

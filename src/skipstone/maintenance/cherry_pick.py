@@ -21,7 +21,7 @@ from skipstone.commit.conflicts import Isolation
 from skipstone.commit.context import CommitContext
 from skipstone.commit.manifests import entries_of, integers, manifests_of
 from skipstone.commit.overwrite import REPLACE_PARTITIONS, ReplacePartitions
-from skipstone.commit.producer import WAP_ID, SnapshotChange
+from skipstone.commit.producer import WAP_ID
 from skipstone.errors import InvalidInput, NotFound, Unsupported, what_exists
 from skipstone.maintenance.branches import require_snapshot
 from skipstone.maintenance.reachable import live_files
@@ -62,20 +62,18 @@ class CherryPick:
             return set_ref(current, MAIN, ref)
         # The same change in every attempt, so that what one attempt staged the next one finds.
         change = context.staging.once(("cherry-pick", self), lambda: self._change(picked, current, context.storage))
+        self._refuse_live(change.files, current, context.storage)
         return change.apply(_as_seen_by(picked, current), current, context)
 
-    def _change(self, picked: Snapshot, metadata: TableMetadata, storage: Storage) -> SnapshotChange:
+    def _change(self, picked: Snapshot, metadata: TableMetadata, storage: Storage) -> Append | ReplacePartitions:
         summary = {SOURCE_SNAPSHOT_ID: str(self.snapshot_id)}
         wap_id = (picked.summary or {}).get(WAP_ID)
         if wap_id is not None:
             summary[PUBLISHED_WAP_ID] = wap_id
         if picked.operation == Operation.APPEND:
-            files = added_files(picked, metadata, storage)
-            self._refuse_live(files, metadata, storage)
-            return Append(files=files, summary=summary)
+            return Append(files=added_files(picked, metadata, storage), summary=summary)
         if picked.operation == Operation.OVERWRITE and (picked.summary or {}).get(REPLACE_PARTITIONS) == "true":
             files = added_files(picked, metadata, storage)
-            self._refuse_live(files, metadata, storage)
             return ReplacePartitions(files=files, isolation=Isolation.SERIALIZABLE, summary=summary)
         raise Unsupported(
             f"Cannot cherry-pick snapshot {self.snapshot_id}: expected an append, an overwrite of partitions, or a "

@@ -202,6 +202,16 @@ def test_a_pick_is_made_on_what_others_committed_meanwhile(lake: Lake) -> None:
     assert lake.stored() >= lake.referenced()
 
 
+def test_files_that_others_add_while_a_pick_is_tried_again_are_not_picked_too(lake: Lake) -> None:
+    append(lake, "a")
+    staged = append(lake, "b", wap_id="w1")
+    append(lake, "c")
+    lake.catalog.before_publish.append(lambda: append(lake, "b"))
+    with pytest.raises(InvalidInput, match="1 of its files are in the table already"):
+        run(lake, CherryPick(snapshot_id=staged))
+    assert set(lake.live()) == {"a", "b", "c"}
+
+
 def test_row_ids_of_picked_rows_are_new_and_unique() -> None:
     lake = Lake()
     lake.create(format_version=3, properties={"write.wap.enabled": "true"})
