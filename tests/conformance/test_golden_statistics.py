@@ -237,7 +237,7 @@ def _text(partition: Any) -> str | None:
     return None if value is None else str(value)
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("file_format", ["parquet", "avro"])  # Java's own reader knows no ORC for statistics
 def test_iceberg_java_reads_our_partition_statistics(
     iceberg_java: SparkSession, iceberg_warehouse: Path, version: int, file_format: str
