@@ -64,7 +64,7 @@ def hive_statistics(
         num_distincts=distincts if kind in COUNTED else None,
         low=low if kind in BOUNDED else None,
         high=high if kind in BOUNDED else None,
-        avg_length=_over_all_rows(average, values, nulls) if kind in MEASURED else None,
+        avg_length=_over_all_rows(average, values, nulls) if kind in MEASURED and average is not None else None,
         max_length=longest if kind in MEASURED else None,
         num_trues=trues if kind is Kind.BOOLEAN else None,
         num_falses=falses if kind is Kind.BOOLEAN else None,
