@@ -326,8 +326,7 @@ def test_hives_own_code_estimates_the_same_from_our_bit_vectors(hive: Hive4, cou
     ours = of_longs(range(count))
     theirs = hive.bit_vector(ours.serialize())
     assert theirs.estimateNumDistinctValues() == ours.estimate()
-    # Theirs lists a sparse sketch in the order of a hash map, so bytes are not compared.
-    assert parse_bit_vector(bytes(theirs.serialize())) == ours
+    assert bytes(theirs.serialize()) == ours.serialize()
 
 
 @WITH_SERVER
@@ -342,9 +341,7 @@ def test_hives_own_code_merges_bit_vectors_as_we_do(hive: Hive4, first: int, sec
         theirs.mergeEstimators(hive.bit_vector(part.serialize()))
     assert ours is not None
     assert theirs.estimateNumDistinctValues() == ours.estimate()
-    read = parse_bit_vector(bytes(theirs.serialize()))
-    assert read is not None
-    assert read.estimate() == ours.estimate()
+    assert bytes(theirs.serialize()) == ours.serialize()
 
 
 @WITH_SERVER
@@ -360,4 +357,4 @@ def test_bit_vectors_that_hives_own_code_made_are_read(hive: Hive4, count: int) 
         assert ours is not None
         assert parse_bit_vector(ours.serialize()) == ours
         assert ours.estimate() == theirs.estimateNumDistinctValues()
-    assert parse_bit_vector(bytes(numbers.serialize())) == of_longs(range(count))
+    assert bytes(numbers.serialize()) == of_longs(range(count)).serialize()
