@@ -49,6 +49,9 @@ SOURCE: Final = "skipstone_source"
 _IN_TARGET: Final = "__in_target"
 _IN_SOURCE: Final = "__in_source"
 _PLAIN_NAME: Final = re.compile("[A-Za-z0-9_]+")
+# Spark passes over pages, of some ten thousand rows each; our reader does not, which is nothing to so few rows.
+_ROWS_FOR_EACH_MAX: Final = 10_000
+_FEW_ROWS: Final = 200_000
 _MARKS: Final = (FILE.name, POS.name, ACTION, _IN_TARGET, _IN_SOURCE)
 
 
@@ -97,14 +100,14 @@ def merge_rows(spark: Any, names: Names, found: Found, alias: str, source: Any, 
         expected = _expected(kept_source, use.scan, clauses)
         texts = [wanted.on, *_texts_of(clauses)]
         numbered = numbered_files(use, *texts)
-        needed = _looked_at(use.scan, texts) if numbered else use.scan.schema.fields
+        needed = _looked_at(use.scan, clauses, texts) if numbered else use.scan.schema.fields
         kept = KeptValues(
             scan=use.scan,
             fields=_kept_fields(clauses, use.scan, needed),
             numbered=next(iter(numbered.values()), ()),
         )
         here = None
-        if numbered and keys and is_few(expected, use.scan) and reads_sooner_here(spark):
+        if numbered and keys and _are_spread(expected, use.scan) and reads_sooner_here(spark):
             rows = rows_by_key(spark, use.scan, keys, needed, rows_max=rows_here_max(use.scan))
             here = None if rows is None else run_query(spark, plan.given_rows(use, rows))
         _commit(
@@ -122,13 +125,25 @@ def _texts_of(clauses: Sequence[Clause]) -> Iterator[str]:
         yield from (() if clause.takes_all else (a.text for a in clause.values))
 
 
-def _looked_at(scan: Scan, texts: Sequence[str]) -> list[Field]:
-    """The columns that the texts may look at: all of them where a name can be made up."""
+def _are_spread(expected: int | None, scan: Scan) -> bool:
+    """Whether rows that come here lie so close together in the files that no reader could pass much over."""
+    rows = rows_in(scan)
+    return is_few(expected, scan) and (rows <= _FEW_ROWS or rows <= _ROWS_FOR_EACH_MAX * (expected or 0))
+
+
+def _looked_at(scan: Scan, clauses: Sequence[Clause], texts: Sequence[str]) -> list[Field]:
+    """The columns that a statement may look at: all of them where a name can be made up."""
     text = "\n".join(texts).lower()
     if "identifier" in text or metadata_columns_in(text):
         return list(scan.schema.fields)
-    # A name may be written in many ways, but for the plain ones.
-    return [f for f in scan.schema.fields if not _PLAIN_NAME.fullmatch(f.name) or f.name.lower() in text]
+    # Of a struct of which a part is set, the rest is what it was.
+    in_part = {a.path[0].id for c in clauses for a in c.values if len(a.path) > 1}
+
+    def is_named(field: Field) -> bool:
+        # A name may be written in many ways, but for the plain ones.
+        return not _PLAIN_NAME.fullmatch(field.name) or field.name.lower() in text
+
+    return [f for f in scan.schema.fields if f.id in in_part or is_named(f)]
 
 
 def _kept_fields(clauses: Sequence[Clause], scan: Scan, needed: Sequence[Field]) -> dict[int, list[Field]]:
