@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -178,14 +178,18 @@ class HyperLogLog:
 
 def _settled(precision: int, indexes: npt.NDArray[np.int64], runs: Registers) -> HyperLogLog:
     """The longest run of each index; dense when there are too many for the sparse form to be shorter."""
-    held, first, place = np.unique(indexes, return_index=True, return_inverse=True)
-    longest = np.zeros(len(held), np.uint8)
-    np.maximum.at(longest, place, runs)
-    arrival = np.argsort(first)
-    sketch = HyperLogLog(precision=precision, indexes=held[arrival], runs=longest[arrival])
-    if len(held) > ((1 << precision) * 6 // 8) // 5:
+    order = np.lexsort((runs, indexes))
+    indexes, runs = indexes[order], runs[order]
+    is_last = np.append(indexes[1:] != indexes[:-1], True) if len(indexes) else np.empty(0, bool)
+    sketch = HyperLogLog(precision=precision, indexes=indexes[is_last], runs=runs[is_last])
+    count = len(sketch.runs)
+    if count > ((1 << precision) * 6 // 8) // 5:
         return HyperLogLog(precision=precision, indexes=None, runs=sketch._registers())
-    return sketch
+    if not count:
+        return sketch
+    starts = np.append(0, np.flatnonzero(is_last)[:-1] + 1)
+    arrival = np.argsort(np.minimum.reduceat(order, starts))
+    return replace(sketch, indexes=indexes[is_last][arrival], runs=runs[is_last][arrival])
 
 
 def _run_lengths(words: npt.NDArray[np.uint64]) -> Registers:
