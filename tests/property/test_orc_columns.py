@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from decimal import Context, Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +20,7 @@ from skipstone.zones.build.orc_tail import read_orc_tail
 pa: Any = pyarrow
 orc: Any = pyarrow.orc
 
+WIDE = Context(prec=60)
 MOMENTS = st.integers(-(2**62), 2**62) | st.integers(-2_000_000_000, 2_000_000_000) | st.just(1_000_000_000)
 INTEGERS = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 5) | st.integers(-200, 200)
 LEAVES: list[tuple[Any, st.SearchStrategy[Any]]] = [
@@ -32,6 +34,8 @@ LEAVES: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (pa.float64(), st.floats()),
     (pa.float32(), st.floats(width=32)),
     (pa.bool_(), st.booleans()),
+    (pa.decimal128(9, 2), st.decimals(min_value=-(10**7) + 1, max_value=10**7 - 1, places=2)),
+    (pa.decimal128(38, 10), st.integers(-(10**38) + 1, 10**38 - 1).map(lambda u: Decimal(u).scaleb(-10, WIDE))),
 ]
 
 

@@ -26,7 +26,16 @@ from skipstone.metadata.schemas.projection_arrow import project_arrow
 from skipstone.metadata.tables.properties import FILE_FORMAT, property_value
 from skipstone.metadata.tables.statistics_files import PartitionStatisticsFile
 from skipstone.metadata.tables.table_metadata import TableMetadata
-from skipstone.metadata.types import Field, PrimitiveType, StructType, UnknownType, UuidType
+from skipstone.metadata.types import (
+    BINARY,
+    BinaryType,
+    Field,
+    FixedType,
+    PrimitiveType,
+    StructType,
+    UnknownType,
+    UuidType,
+)
 from skipstone.metadata.values import bound_type
 from skipstone.plan.entries import unified_type
 from skipstone.read.formats import open_file
@@ -96,6 +105,10 @@ def serialize_partition_statistics(statistics: PartitionStatistics, metadata: Ta
     zones = {i: f.type for i, f in ordered.zones.columns.items() if can_have_zone(f.type)}
     # A column of unknown type has no values, and no format could hold it.
     known = StructType(tuple(f for f in ordered.partition_type.fields if not isinstance(f.type, UnknownType)))
+    if file_format == "avro":
+        # Java looks for a length before every fixed value, also where it passes over one.
+        known = StructType(tuple(_as_bytes(f) for f in known.fields))
+        zones = {i: type_ for i, type_ in zones.items() if not isinstance(type_, FixedType)}
     struct = partition_statistics_struct(known, metadata.format_version, zones)
     table = pa.Table.from_arrays([_column(f, ordered, known) for f in struct.fields], schema=to_arrow_schema(struct))
     sink = pa.BufferOutputStream()
@@ -106,6 +119,11 @@ def serialize_partition_statistics(statistics: PartitionStatistics, metadata: Ta
     writer.finish()
     data: bytes = sink.getvalue().to_pybytes()
     return data
+
+
+def _as_bytes(field: Field) -> Field:
+    """A partition field as Avro stores it: a fixed as bytes, because Iceberg Java expects a length before its value."""
+    return replace(field, type=BINARY) if isinstance(field.type, FixedType) else field
 
 
 def _column(field: Field, statistics: PartitionStatistics, partition_type: StructType) -> Any:
@@ -163,9 +181,9 @@ def load_partition_statistics(
 ) -> PartitionStatistics:
     """The statistics in a file, with partition tuples of the table's unified partition type."""
     path, partition_type = file.statistics_path, unified_type(metadata)
-    opened = open_file(storage, path, path.rpartition(".")[2], checks_pages=True)
+    opened = open_file(storage, path, path.rpartition(".")[2], checks_pages=True, partition=PARTITION)
     try:
-        wanted = wanted_struct(opened.struct, partition_type, source=path)
+        wanted = wanted_struct(opened.struct, _as_stored(partition_type, opened.struct), source=path)
         projection = resolve(wanted, opened.struct, source=path)
         batches = [
             project_arrow(projection, batch.columns, columns=projection.file_columns)
@@ -182,6 +200,14 @@ def load_partition_statistics(
     return _parsed(table, wanted, file, partition_type)
 
 
+def _as_stored(partition_type: StructType, stored: StructType) -> StructType:
+    """The partition fields as they are read: as bytes where the file has bytes for a fixed."""
+    tuples = stored.field_by_name(PARTITION)
+    have = {f.id: f.type for f in tuples.type.fields} if tuples and isinstance(tuples.type, StructType) else {}
+    is_bytes = {i for i, type_ in have.items() if isinstance(type_, BinaryType)}
+    return StructType(tuple(_as_bytes(f) if f.id in is_bytes else f for f in partition_type.fields))
+
+
 def _parsed(
     table: Any, wanted: StructType, file: PartitionStatisticsFile, partition_type: StructType
 ) -> PartitionStatistics:
@@ -191,7 +217,7 @@ def _parsed(
                 f"Invalid partition statistics file {file.statistics_path}: expected {name} in every row, got null."
             )
     columns: dict[str, Any] = {
-        PARTITION: _as_bounds(table.column(PARTITION), partition_type),
+        PARTITION: _as_bounds(table.column(PARTITION), partition_type, file.statistics_path),
         SPEC_ID: table.column(SPEC_ID),
         **{name: pc.fill_null(table.column(name).cast(pa.int64()), 0) for name in COUNTS},
         **{name: table.column(name) for name in _FACTS},
@@ -207,12 +233,20 @@ def _parsed(
     )
 
 
-def _as_bounds(column: Any, partition_type: StructType) -> Any:
+def _as_bounds(column: Any, partition_type: StructType, path: str) -> Any:
     """Partition tuples as manifests hold them: a uuid as its bytes."""
     tuples = _one(column)
     arrow = partition_arrow_type(partition_type)
     children = [_plain(tuples.field(i)) for i in range(tuples.type.num_fields)]
-    return pa.StructArray.from_arrays(children, fields=list(arrow))
+    try:
+        fitting = [_as_fixed(child, f.type) for child, f in zip(children, arrow, strict=True)]
+    except pa.ArrowInvalid as error:
+        raise FormatViolation(f"Invalid partition statistics file {path}: {error}.") from error
+    return pa.StructArray.from_arrays(fitting, fields=list(arrow))
+
+
+def _as_fixed(values: Any, arrow: Any) -> Any:
+    return values.cast(arrow) if pa.types.is_fixed_size_binary(arrow) and values.type != arrow else values
 
 
 def _plain(values: Any) -> Any:

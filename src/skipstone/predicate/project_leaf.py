@@ -132,9 +132,14 @@ def _stored_values(values: tuple[Value, ...], transform: Transform, type_: Primi
         if result is None:
             return None
         stored.add(result)
-        if isinstance(transform, _TIME) and result < 0:
+        if _is_rounded(transform, type_) and result < 0:
             stored.add(result + 1)
     return tuple(sorted(stored))
+
+
+def _is_rounded(transform: Transform, type_: PrimitiveType) -> bool:
+    """Whether the ordinal leaves something of a moment out. The day of a date is the date itself."""
+    return isinstance(transform, _TIME) and not (isinstance(transform, DayTransform) and isinstance(type_, DateType))
 
 
 def _inclusive_range(
@@ -145,7 +150,7 @@ def _inclusive_range(
     result = _apply(transform, type_, edge)
     if result is None:
         return None
-    if upper and isinstance(transform, _TIME) and result < 0:
+    if upper and _is_rounded(transform, type_) and result < 0:
         result += 1
     bound = Compare(Op.LE if upper else Op.GE, target, result)
     wrapped = _wrapped(transform, type_, target)
@@ -158,7 +163,7 @@ def _strict_range(op: Op, value: Value, transform: Transform, type_: PrimitiveTy
     result = _apply(transform, type_, edge)
     if result is None:
         return None
-    if not upper and isinstance(transform, _TIME) and result < 0:
+    if not upper and _is_rounded(transform, type_) and result < 0:
         result += 1
     bound = Compare(Op.LT if upper else Op.GT, target, result)
     wrapped = _wrapped(transform, type_, target)

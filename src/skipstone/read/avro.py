@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow
 
 from skipstone.metadata.avro.container import Block, parse_container
+from skipstone.metadata.avro.fixed_lengths import as_written
 from skipstone.metadata.avro.reading import decode
 from skipstone.metadata.formats.avro_read_types import from_avro_schema
 from skipstone.predicate.nodes import TRUE
@@ -23,10 +24,18 @@ pa: Any = pyarrow
 
 class AvroDataFile:
     def __init__(
-        self, storage: Storage, path: str, *, batch_rows_max: int = BATCH_ROWS_MAX, use_threads: bool = False
+        self,
+        storage: Storage,
+        path: str,
+        *,
+        batch_rows_max: int = BATCH_ROWS_MAX,
+        use_threads: bool = False,
+        partition: str | None = None,
     ) -> None:
         self._batch_rows_max = batch_rows_max
         self._container = parse_container(storage.read(path), source=path)
+        if partition is not None:
+            self._container = as_written(self._container, (partition,))
         self.struct = from_avro_schema(self._container.schema, source=path)
         self.num_rows = self._container.record_count
         self._names = [f["name"] for f in self._container.schema["fields"]]

@@ -29,9 +29,11 @@ def open_file(
     batch_rows_max: int = BATCH_ROWS_MAX,
     use_threads: bool = False,
     checks_pages: bool = False,
+    partition: str | None = None,
 ) -> OpenedFile:
     """The file, opened; a damaged one is a FormatViolation that names it. `use_threads` decodes columns in parallel.
 
+    `partition` names a column of partition tuples, which Avro files of Java hold in a form of their own.
     `checks_pages` holds the pages of a Parquet file against their checksums, where its writer gave them any.
     `key_metadata` opens an encrypted file: Parquet by its own means, any other as a stream that is encrypted whole.
     """
@@ -39,6 +41,8 @@ def open_file(
     if kind is None:
         raise Unsupported(f"Cannot read {path}: expected format parquet, orc or avro, got {file_format!r}.")
     more: dict[str, Any] = {"checks_pages": True} if checks_pages and kind is ParquetDataFile else {}
+    if kind is AvroDataFile:
+        more["partition"] = partition
     if key_metadata is not None and kind is ParquetDataFile:
         more["key"] = parse_key_metadata(key_metadata, source=path)
     elif key_metadata is not None:

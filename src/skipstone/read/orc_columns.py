@@ -16,6 +16,8 @@ import numpy.typing as npt
 import pyarrow
 
 from skipstone.errors import FormatViolation, Unsupported
+from skipstone.read.orc_decimals import VALUE_BYTES_MAX as DECIMAL_BYTES_MAX
+from skipstone.read.orc_decimals import decimals
 from skipstone.read.orc_runs import Integers, read_booleans, read_integers
 from skipstone.read.orc_timestamps import timestamps
 from skipstone.zones.build.file_bytes import FileBytes
@@ -135,6 +137,11 @@ class _Stripe:
             return pa.array(read_booleans(self._stream(number, _DATA, count), count, source=self._source))
         if kind in _TEXTS:
             return self._texts(number, count).cast(_TEXTS[kind])
+        if kind == "decimal":
+            node = self._tail.types[number]
+            data = self._stream(number, _DATA, count, value_bytes_max=DECIMAL_BYTES_MAX)
+            scales = self._integers(number, _SECONDARY, count, is_signed=True)
+            return decimals(data, scales, precision=node.precision, scale=node.scale, source=self._source)
         raise Unsupported(
             f"Cannot read {self._source}: a {kind} beside a timestamp beyond the range of nanoseconds is not read. "
             "Leave that column out."
@@ -188,12 +195,12 @@ class _Stripe:
             self._fail(f"{dtype.itemsize * count} bytes of numbers, got {len(data)}")
         return np.frombuffer(data, dtype)
 
-    def _stream(self, number: int, kind: int, count: int | None) -> bytes:
+    def _stream(self, number: int, kind: int, count: int | None, *, value_bytes_max: int = _VALUE_BYTES_MAX) -> bytes:
         """The content of a stream, of so many values if that is known; one that is left out is empty."""
         span = self._streams.get((number, kind))
         if span is None:
             return b""
-        size_max = _STREAM_BYTES_MAX if count is None else min(_STREAM_BYTES_MAX, _VALUE_BYTES_MAX * count + 1024)
+        size_max = _STREAM_BYTES_MAX if count is None else min(_STREAM_BYTES_MAX, value_bytes_max * count + 1024)
         data = self._file.piece(span.offset, span.length, self._source, length_max=_STREAM_BYTES_MAX)
         return inflated(data, self._tail.codec, self._tail.block_size, self._source, size_max=size_max)
 

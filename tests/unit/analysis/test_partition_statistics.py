@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.avro_files import container as avro_container
 
 import skipstone
 from skipstone.analysis.partition_files import load_partition_statistics, serialize_partition_statistics
@@ -18,6 +19,7 @@ from skipstone.analysis.partition_statistics import compute_partition_statistics
 from skipstone.commit import UpdateStatistics
 from skipstone.errors import InvalidInput
 from skipstone.metadata import types as t
+from skipstone.metadata.avro import parse_container
 from skipstone.metadata.partitions.partition_evolution import build_spec
 from skipstone.metadata.partitions.partitioning import PartitionField, PartitionSpec, unified_partition_type
 from skipstone.metadata.partitions.transforms import IdentityTransform
@@ -393,6 +395,34 @@ def test_a_table_that_was_never_partitioned_is_refused(tmp_path: Path) -> None:
 def test_a_table_without_snapshots_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="no snapshot"):
         make_table(tmp_path).compute_partition_statistics()
+
+
+@pytest.mark.parametrize(
+    "values", [[b"abcd\x80"], [b"abcd\x81", None], [b"\xff\xff\xff\xff\xff", b"\x00\x00\x00\x00\x80"]]
+)
+def test_fixed_partition_values_in_avro_are_read_however_they_were_written(
+    tmp_path: Path, values: list[bytes | None]
+) -> None:
+    """With a length before them: declared so by us, as Avro's fixed by Java. Without one by others."""
+    catalog = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "lake"))
+    properties = {"write.avro.compression-codec": "uncompressed"}
+    table = catalog.create_table("db.t", [("x", "fixed[5]")], partition_by=["x"], properties=properties)
+    table.append([{"x": value} for value in values])
+    made = table.compute_partition_statistics()
+    ours = serialize_partition_statistics(made, table.metadata, "avro")
+    container = parse_container(ours, source="ours")
+    tuples = next(f for f in container.schema["fields"] if f["name"] == "partition")["type"]["fields"]
+    assert tuples[0]["type"] == ["null", "bytes"]
+    tuples[0]["type"] = ["null", {"type": "fixed", "name": "fixed_5", "size": 5}]
+    blocks = [(count, bytes(data)) for data, count in container.inflated()]
+    lengths = [(n, data.replace(b"\x02\x0a", b"\x02")) for n, data in blocks]
+    javas, by_the_letter = (avro_container(container.schema, b) for b in (blocks, lengths))
+    for name, data in {"ours": ours, "javas": javas, "by-the-letter": by_the_letter}.items():
+        path = tmp_path / f"{name}.avro"
+        path.write_bytes(data)
+        register(table, str(path))
+        found = table.partition_statistics()
+        assert found is not None and found.rows.to_pylist() == made.rows.to_pylist(), name
 
 
 def test_every_type_of_partition_field_makes_the_journey(tmp_path: Path) -> None:

@@ -96,6 +96,12 @@ def spec(name: str, transform: Transform) -> PartitionSpec:
         ("ts", HOUR, "ts >= '1970-01-01 05:30:00'", "p >= 5", "p > 5"),
         ("d", MONTH, "d = '1970-02-10'", "p = 1", "false"),
         ("ns", DAY, "ns < '1970-01-02'", "p <= 0", "p < 1"),
+        # the day of a date is the date, which nobody rounded
+        ("d", DAY, "d < '1969-12-31'", "p <= -2", "p < -1"),
+        ("d", DAY, "d > '1969-12-31'", "p >= 0", "p > -1"),
+        ("d", DAY, "d = '1582-10-14'", "p = -141428", "false"),
+        ("d", DAY, "d != '1582-10-14'", "true", "p != -141428"),
+        ("d", MONTH, "d < '1969-12-01'", "p <= -1", "p < -1"),
         # nothing to say
         ("big", VOID, "big = 5", "true", "false"),
         ("big", VOID, "big IS NULL", "true", "false"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from skipstone.errors import FormatViolation, NotFound, Unsupported
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.schemas.name_mapping import create_name_mapping
 from skipstone.metadata.schemas.projection import Projection, resolve
-from skipstone.metadata.types import LONG, STRING, TIMESTAMP, Field, StructType
+from skipstone.metadata.types import LONG, STRING, TIMESTAMP, DecimalType, Field, StructType
 from skipstone.predicate import bind, parse_sql
 from skipstone.predicate.nodes import TRUE
 from skipstone.read.formats import open_file
 from skipstone.read.opened import OpenedFile, Question
+from skipstone.read.orc_decimals import decimals
 from skipstone.read.whole_file import project_file
 from skipstone.storage.memory import MemoryStorage
 
@@ -137,6 +139,45 @@ def test_orc_moments_beyond_nanoseconds_are_read() -> None:
     assert position == 0
     assert batch.column(1).view(pa.int64()).to_pylist() == far
     assert batch.column(0).to_pylist() == [0, 1, 2, 3, 4]
+
+
+def test_orc_decimals_beside_moments_beyond_nanoseconds_are_read() -> None:
+    amounts = [Decimal("-9999999.99"), None, Decimal("0.00"), Decimal("12.30"), Decimal("-0.01")]
+    far = [253_402_300_799_999_999, None, -62_135_596_800_000_000, 0, 1_500_000]
+    parts = [pa.array(amounts, pa.decimal128(9, 2)), pa.array(far, pa.timestamp("us"))]
+    table = pa.table({"st": pa.StructArray.from_arrays(parts, ["amount", "at"])})
+    storage = stored(lambda sink: orc.write_table(table, sink))
+    fields = Field(id=2, name="amount", type=DecimalType(9, 2)), Field(id=3, name="at", type=TIMESTAMP)
+    wanted = Schema(fields=(Field(id=1, name="st", type=StructType(fields)),))
+    ((_, batch),) = project_file(storage, PATH, "orc", wanted.struct, name_mapping=create_name_mapping(wanted))
+    assert batch.column(0).field("amount").to_pylist() == amounts
+    assert batch.column(0).field("at").view(pa.int64()).to_pylist() == far
+
+
+@pytest.mark.parametrize(
+    ("data", "scales", "precision", "scale", "expected"),
+    [
+        (b"\x02", [0, 0], 9, 2, "expected 2 decimals, got 1"),
+        (b"\x02\x80", [0], 9, 2, "expected 1 decimals"),
+        (b"\x80" * 19 + b"\x01", [0], 38, 0, "at most 128 bits"),
+        (b"\x02", [3], 9, 2, "scales up to 2, got 3"),
+        (b"\x02", [-40], 9, 2, "scales up to 2, got -40"),
+        (b"\x02", [0], 2, 2, "at most 2 digits"),
+        (b"\x02", [0], 39, 2, "at most 38 digits"),
+        (b"\x02", [0], 2, 3, "at most 38 digits"),
+    ],
+)
+def test_orc_decimals_that_cannot_be_are_a_violation(
+    data: bytes, scales: list[int], precision: int, scale: int, expected: str
+) -> None:
+    with pytest.raises(FormatViolation, match=expected):
+        decimals(data, np.array(scales, np.int64), precision=precision, scale=scale, source="a column")
+
+
+def test_orc_decimals_may_leave_trailing_zeros_out() -> None:
+    """12.3 and -5 of a decimal(9, 2), as Java writes them."""
+    found = decimals(b"\xf6\x01\x09", np.array([1, 0]), precision=9, scale=2, source="a column")
+    assert found.to_pylist() == [Decimal("12.30"), Decimal("-5.00")]
 
 
 def test_file_cut_short_is_a_violation_that_names_it() -> None:

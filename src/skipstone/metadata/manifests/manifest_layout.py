@@ -14,14 +14,15 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skipstone.metadata.avro.container import AvroContainer
+from skipstone.metadata.avro.fixed_lengths import as_written
 from skipstone.metadata.avro.reading import decode_wish, schema_tree
 from skipstone.metadata.avro.schema_program import EVERYTHING, Fields, Keys, Wish
 from skipstone.metadata.avro.schema_tree import Optional, Record, RecordField
 from skipstone.metadata.manifests.manifest import TRACKING_COLUMNS
-from skipstone.metadata.manifests.manifest_quirks import as_written
 
 DATA_FILE: Final = "data_file"
 DATA_FILE_ID: Final = 2
+_PARTITION: Final = (DATA_FILE, "partition")
 # Field ids of the entry and of its data_file, by column name.
 FIELD_IDS: Final[dict[str, int]] = {
     "status": 0, "snapshot_id": 1, "sequence_number": 3, "file_sequence_number": 4,
@@ -62,7 +63,7 @@ def decode_entries(
     if file_wishes:
         entry_wishes.append((data_file_field.name, Fields(tuple(file_wishes))))
     wish = Fields(tuple(entry_wishes))
-    count, top = decode_wish(as_written(container), wish, transparent=data_file_field.name)
+    count, top = decode_wish(as_written(container, _PARTITION), wish, transparent=data_file_field.name)
     files = top.get(data_file_field.name)
     if files is not None and files.null_count:
         container.fail(f"entry {files.is_null().to_pylist().index(True)}, {DATA_FILE}: expected a value, got null")

@@ -26,10 +26,15 @@ KINDS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrcTypeNode:
-    """A type of the file; its number is that of its column, its children are numbers of types."""
+    """A type of the file; its number is that of its column, its children are numbers of types.
+
+    Precision and scale are those of a decimal.
+    """
 
     kind: str
     children: tuple[int, ...]
+    precision: int
+    scale: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +94,8 @@ def _type(data: bytes, source: str) -> OrcTypeNode:
     return OrcTypeNode(
         kind=KINDS[kind] if kind < len(KINDS) else "other",
         children=tuple(parse_packed(message.get(2, []), source=source)),
+        precision=_number(message, 5),
+        scale=_number(message, 6),
     )
 
 
