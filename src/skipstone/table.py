@@ -164,8 +164,13 @@ class Table(Writes, StatisticsVerbs):
         up_to: int | None = None,
         filter: Any = None,
         columns: Sequence[str] | None = None,
+        skip_others: bool = False,
     ) -> Scan:
-        """The rows that appends added after one snapshot (by default from the first on) up to another (the current)."""
+        """The rows that appends added after one snapshot (by default from the first on) up to another (the current).
+
+        Where something else changed rows in between, appends do not tell it all, and the range is refused; with
+        `skip_others` such snapshots are passed over, as Iceberg's incremental scans do.
+        """
         scan = self.scan(filter, columns=columns)
         plan = plan_appends(
             self.metadata,
@@ -175,6 +180,7 @@ class Table(Writes, StatisticsVerbs):
             schema=scan.schema,
             predicate=scan.predicate,
             float_order=scan.float_order,
+            skip_others=skip_others,
         )
         return scan.planned(plan)
 

@@ -108,6 +108,11 @@ def test_appends_between_snapshots_are_a_scan(tmp_path: Path, spark: Any) -> Non
     table.delete("id = 1")
     with pytest.raises(InvalidInput, match="expected append or replace"):
         table.appends(after=ids[0])
+    # What was appended, whatever became of it since; what an overwrite added is no append.
+    table.overwrite([{"id": 7, "s": "b"}], filter="id = 2")
+    table.append([{"id": 8, "s": "c"}])
+    left = table.appends(after=ids[0], skip_others=True)
+    assert sorted(left.to_arrow()["id"].to_pylist()) == [1, 2, 8]
 
 
 def test_a_table_without_snapshots_has_no_changes_to_tell(tmp_path: Path, spark: Any) -> None:

@@ -1,6 +1,7 @@
 """Files appended between two snapshots, for readers that follow a table.
 
-Only appends are followed: a snapshot that removes data is refused; one that changes no rows is passed over.
+Only appends are followed: a snapshot that removes data is refused, unless it is to be passed over; one that changes no
+rows is passed over always.
 """
 
 from __future__ import annotations
@@ -40,14 +41,16 @@ def plan_appends(
     schema: Schema,
     predicate: Predicate = TRUE,
     float_order: FloatOrder = FloatOrder.IEEE,
+    skip_others: bool = False,
 ) -> ScanPlan:
     """A plan over the files that appends added after one snapshot (None: from the beginning) up to another."""
     between = snapshots_between(metadata, after_id=after_id, up_to_id=up_to_id)
     for snapshot in between:
-        if snapshot.operation not in (Operation.APPEND, Operation.REPLACE):
+        if snapshot.operation not in (Operation.APPEND, Operation.REPLACE) and not skip_others:
             raise InvalidInput(
                 f"Cannot read appends up to snapshot {up_to_id}: snapshot {snapshot.snapshot_id} is "
-                f"{snapshot.operation}, expected append or replace. Read the changes between the snapshots instead."
+                f"{snapshot.operation}, expected append or replace. Read the changes between the snapshots instead, or "
+                f"pass skip_others=True for the appends alone."
             )
     return plan_added(
         metadata,
