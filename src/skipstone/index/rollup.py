@@ -25,7 +25,7 @@ from skipstone.metadata.manifests.manifest import ManifestFile
 
 pa: Any = pyarrow
 
-VERSION: Final = 2
+VERSION: Final = 3
 _MANIFEST: Final = "manifest"
 
 

@@ -135,7 +135,7 @@ def _merge_facts(facts: ColumnFacts, groups: Groups, rows: Counts, empty: Bits) 
     if has_any(odd):
         nulls, nans, values = (pc.if_else(odd, _UNKNOWN, counts) for counts in (nulls, nans, values))
     if not is_float:
-        nans = pc.if_else(nans.is_null(), 0, nans) if facts.nan_count is not None else _zeros(length)
+        nans = _zeros(length)  # whatever a writer says: a count of them must not make ordinary values none
     needed = pc.invert(pc.or_(empty, _no_ordinary(nulls, nans, values)))
     lower, upper = _bounds(facts, groups, needed)
     return ColumnFacts(

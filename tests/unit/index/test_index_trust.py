@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,31 @@ def test_files_with_counts_that_cannot_be_right_do_not_hide_their_neighbours(lak
     for predicate in ("x = 1.0", "s.n = 7", "x > 0 AND s.n > 0"):
         assert len(table.scan(predicate, use_index=False).plan()) == 2
         assert len(table.scan(predicate).plan()) == 2
+
+
+@pytest.mark.parametrize("sidecar_min_files", ["1", "1000"])
+def test_a_count_of_nan_of_a_column_that_has_none_takes_no_bound_away(lake: Any, sidecar_min_files: str) -> None:
+    properties = {"skipstone.index.sidecar-min-files": sidecar_min_files}
+    table = lake.create_table("db.odd", [("s", "string"), ("m", "decimal(9, 2)")], properties=properties)
+    s, m = table.schema.field("s"), table.schema.field("m")
+    values = [("a", Decimal("1.00")), ("z", Decimal("9.00"))]
+    files = [
+        {
+            "file_path": f"{table.location}/data/{i}.parquet",
+            "record_count": 2,
+            "file_size_in_bytes": 10,
+            "value_counts": [(s.id, 2), (m.id, 2)],
+            "null_value_counts": [(s.id, 0), (m.id, 0)],
+            "nan_value_counts": [(s.id, 2 * i), (m.id, 2 * i)],
+            "lower_bounds": [(s.id, serialize_bound(s.type, text)), (m.id, serialize_bound(m.type, number))],
+            "upper_bounds": [(s.id, serialize_bound(s.type, text)), (m.id, serialize_bound(m.type, number))],
+        }
+        for i, (text, number) in enumerate(values)
+    ]
+    table.apply(Append(files=files_of(files, 0, {})))
+    for predicate in ("s = 'z'", "m > 5", "s > 'b' AND m = 9"):
+        assert len(table.scan(predicate, use_index=False).plan()) == 1
+        assert len(table.scan(predicate).plan()) == 1
 
 
 def test_a_sidecar_of_more_or_fewer_blocks_is_read_whole(ordered: Any, monkeypatch: pytest.MonkeyPatch) -> None:
