@@ -8,17 +8,17 @@ from typing import Any, Final
 import pyarrow
 import pyarrow.compute
 
-from skipstone.errors import InvalidInput
+from skipstone.errors import InvalidInput, Unsupported
 from skipstone.metadata.reserved import FILE, POS
 from skipstone.metadata.tables.properties import MERGE_ISOLATION_LEVEL, MERGE_MODE
 from skipstone.metadata.types import Field
 from skipstone.scan import Scan
-from skipstone.spark.assignment import check_assignable
+from skipstone.spark.assignment import assigned_value
 from skipstone.spark.copies import with_strict_casts
 from skipstone.spark.row_changes import FoundRows, kept_lineage, path_of, positions_in
 from skipstone.spark.scan_names import quoted
 from skipstone.spark.settled import ACTION, rows_in, settled
-from skipstone.spark.types import cast_sql, sql_type, to_spark_type
+from skipstone.spark.types import sql_type, to_spark_type
 from skipstone.statements.assignments import assigned_sql, default_sql
 from skipstone.statements.keys import source_keys
 from skipstone.statements.merge import (
@@ -46,10 +46,10 @@ _IN_SOURCE: Final = "__in_source"
 _MARKS: Final = (FILE.name, POS.name, ACTION, _IN_TARGET, _IN_SOURCE)
 
 
-def merge(spark: Any, names: Names, tokens: Tokens) -> None:
-    """What comes after MERGE."""
+def merge(spark: Any, names: Names, tokens: Tokens, definitions: str = "") -> None:
+    """What comes after MERGE. `definitions` are those of a WITH before it, which the source can name."""
     found, alias, wanted = _parse(spark, names, tokens)
-    merge_rows(spark, names, found, alias, run_query(spark, _source(spark, names, wanted)), wanted)
+    merge_rows(spark, names, found, alias, run_query(spark, _source(spark, names, wanted, definitions)), wanted)
 
 
 def plans_of_merge(spark: Any, names: Names, tokens: Tokens) -> list[QueryPlan]:
@@ -62,6 +62,11 @@ def plans_of_merge(spark: Any, names: Names, tokens: Tokens) -> list[QueryPlan]:
 
 
 def _parse(spark: Any, names: Names, tokens: Tokens) -> tuple[Found, str, Merge]:
+    if tokens.looks_at("WITH", "SCHEMA", "EVOLUTION"):
+        raise Unsupported(
+            "Cannot merge WITH SCHEMA EVOLUTION: columns that only the source has are not added. Add them before, with "
+            "ALTER TABLE … ADD COLUMN."
+        )
     tokens.expect("INTO")
     found, alias, named = parse_target(names, tokens)
     given = tokens.text
@@ -72,8 +77,8 @@ def _parse(spark: Any, names: Names, tokens: Tokens) -> tuple[Found, str, Merge]
     return found, alias, wanted
 
 
-def _source(spark: Any, names: Names, wanted: Merge) -> QueryPlan:
-    return plan_query(spark, names, f"SELECT * FROM {wanted.source} AS {quoted(wanted.alias)}")
+def _source(spark: Any, names: Names, wanted: Merge, definitions: str = "") -> QueryPlan:
+    return plan_query(spark, names, f"{definitions} SELECT * FROM {wanted.source} AS {quoted(wanted.alias)}")
 
 
 def _source_name(tokens: Tokens) -> tuple[str, ...] | None:
@@ -90,10 +95,25 @@ def merge_rows(spark: Any, names: Names, found: Found, alias: str, source: Any, 
         use = target_of(plan)
         numbered = numbered_files(use, wanted.on, *_texts_of(clauses))
         pairs = run_query(spark, plan, numbered)
+        _refuse_chance(pairs, found.table.name)
         expected = _expected(kept, use.scan, clauses)
         _commit(spark, found, use.scan, pairs, clauses, *numbered.values(), expected=expected)
     finally:
         kept.unpersist()
+
+
+def _refuse_chance(pairs: Any, table: str) -> None:
+    """Pairs are asked for more than once, maybe by a task that is tried again: the clause for one must not change."""
+    node = pairs._jdf.queryExecution().analyzed()
+    while not node.deterministic() and str(node.nodeName()) == "Project":
+        columns = node.projectList()
+        for choice in (c for i in range(columns.size()) if str((c := columns.apply(i)).name()) == ACTION):
+            if not choice.deterministic():
+                raise InvalidInput(
+                    f"Cannot merge into {table}: expected conditions of clauses that give the same answer each time. "
+                    "Put what chance says into a column of the source."
+                )
+        node = node.child()
 
 
 def _texts_of(clauses: Sequence[Clause]) -> Iterator[str | None]:
@@ -238,5 +258,5 @@ def _inserted(spark: Any, schema: Any, field: Field, clause: Clause, table: str)
     for assignment in clause.values:
         if assignment.path[0].id == field.id:
             given = schema[assignment.alias].dataType
-            return cast_sql(assignment.alias, given, check_assignable(spark, given, field, table=table))
+            return assigned_value(spark, assignment.alias, given, field, table=table)
     return default_sql(field)
