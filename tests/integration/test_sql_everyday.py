@@ -239,7 +239,7 @@ def test_values_that_do_not_fit_fail_without_ansi_mode_too(run: Run, spark: Any)
         ("SELECT * FROM shop.t WHERE id = = 1", InvalidInput, "SELECT * FROM shop.t WHERE id = = 1\n"),
         ("INSERT INTO shop.t (id, ID) SELECT 1, 2", InvalidInput, "column 'ID' is named twice"),
         ("FROM shop.t INSERT INTO shop.t SELECT * INSERT INTO shop.t SELECT 1", InvalidInput, "expected 4 columns"),
-        ("WITH x AS (SELECT 1) DELETE FROM shop.t", Unsupported, "Cannot run DELETE after WITH"),
+        ("WITH x AS (SELECT 1) FROM x INSERT INTO shop.t SELECT *", Unsupported, "Cannot run INSERT after WITH"),
         ("EXPLAIN DROP TABLE shop.t", Unsupported, "Cannot explain DROP"),
         ("CREATE TABLE shop.z (id INT) TBLPROPERTIES ('format-version' = 'abc')", InvalidInput, "expected 1, 2 or 3"),
         ("CREATE TABLE shop.z LIKE shop.t PARTITIONED BY (n)", InvalidInput, "got both"),

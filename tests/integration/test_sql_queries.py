@@ -123,3 +123,11 @@ def test_a_filter_that_stays_above_a_join_or_a_limit_is_said_so(spark: Any, lake
 def test_the_present_is_one_moment_for_the_whole_query(spark: Any, lake: Any) -> None:
     expected = answer(spark.sql("SELECT id FROM plain_a WHERE d < current_date() AND ts < now()"))
     assert answer(run(spark, lake, "SELECT id FROM shop.a WHERE d < current_date() AND ts < now()")) == expected
+
+
+def test_the_present_inside_a_view_of_spark_prunes_nothing(spark: Any, lake: Any) -> None:
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW moving AS SELECT now() AS at")
+    text = "SELECT id FROM shop.a JOIN moving ON a.ts < moving.at WHERE k = 2"
+    told = run(spark, lake, f"EXPLAIN {text}").first()[0].split("== Physical Plan ==")[0]
+    assert "not used for skipping: any filter" in told
+    assert answer(run(spark, lake, text)) == answer(spark.sql(text.replace("shop.a", "plain_a a")))

@@ -9,30 +9,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import functions as F
-
 from skipstone.errors import InvalidInput, what_exists
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import Field
 from skipstone.spark.copies import with_strict_casts
-from skipstone.spark.types import to_spark_type
+from skipstone.spark.named_fields import Fields, in_order, in_order_sql
+from skipstone.spark.scan_names import quoted
+from skipstone.spark.types import cast_sql, to_spark_type
 
 
-def assigned(frame: Any, schema: Schema, *, table: str) -> Any:
+def assigned(frame: Any, schema: Schema, *, table: str, fields: Fields = Fields.BY_NAME) -> Any:
     """The frame's columns under the names and types of the table's columns."""
-    columns = [_column(frame, place, field, table) for place, field in _matched(frame, schema, table)]
-    return with_strict_casts(frame, lambda f: f.select(*columns))
+    spark, given = frame.sparkSession, frame.schema.fields
+    values = [
+        (f, assigned_value(spark, quoted(given[i].name), given[i].dataType, f, table=table, fields=fields))
+        for i, f in _matched(frame, schema, table)
+    ]
+    columns = [f"{value} AS {quoted(f.name)}" for f, value in values]
+    return with_strict_casts(frame, lambda f: f.selectExpr(*columns))
 
 
-def check_assignable(spark: Any, given: Any, field: Field, *, table: str) -> Any:
-    """The Spark type of a column, if values of the type given may be stored in it."""
+def assigned_value(
+    spark: Any, text: str, given: Any, field: Field, *, table: str, fields: Fields = Fields.BY_NAME
+) -> str:
+    """An expression of the type given as a value of a column, if it may be stored there."""
     wanted = to_spark_type(field.type, where=f"column {field.name!r}")
-    if given != wanted and not _is_assignable(spark, given, wanted):
+    if given == wanted:
+        return text
+    ordered = in_order(given, wanted, fields, is_sensitive=_is_sensitive(spark), where=f"{table}.{field.name}")
+    if not _is_assignable(spark, ordered, wanted):
         raise InvalidInput(
             f"Cannot write to column {field.name!r} of {table}: expected {wanted.simpleString()}, got "
             f"{given.simpleString()}. Cast the value if that is what you mean."
         )
-    return wanted
+    return cast_sql(in_order_sql(text, given, ordered), given, wanted)
 
 
 def _is_assignable(spark: Any, given: Any, wanted: Any) -> bool:
@@ -41,8 +51,12 @@ def _is_assignable(spark: Any, given: Any, wanted: Any) -> bool:
     return bool(spark._jvm.org.apache.spark.sql.catalyst.expressions.Cast.canANSIStoreAssign(source, target))
 
 
+def _is_sensitive(spark: Any) -> bool:
+    return bool(spark.conf.get("spark.sql.caseSensitive") == "true")
+
+
 def _matched(frame: Any, schema: Schema, table: str) -> Sequence[tuple[int, Field]]:
-    sensitive = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    sensitive = _is_sensitive(frame.sparkSession)
     found: list[tuple[int, Field]] = []
     for place, name in enumerate(frame.columns):
         field = next((f for f in schema.fields if f.name == name), None)
@@ -53,10 +67,3 @@ def _matched(frame: Any, schema: Schema, table: str) -> Sequence[tuple[int, Fiel
             raise InvalidInput(f"Cannot write to {table}: unknown column {name!r}. {known}")
         found.append((place, field))
     return found
-
-
-def _column(frame: Any, place: int, field: Field, table: str) -> Any:
-    given = frame.schema.fields[place].dataType
-    wanted = check_assignable(frame.sparkSession, given, field, table=table)
-    column = F.col(f"`{frame.columns[place].replace('`', '``')}`")
-    return (column if given == wanted else column.cast(wanted)).alias(field.name)

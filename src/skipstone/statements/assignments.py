@@ -13,12 +13,11 @@ from skipstone.errors import InvalidInput, NotFound
 from skipstone.metadata.schema import Schema
 from skipstone.metadata.types import UUID, Field, StructType
 from skipstone.scan import Scan
-from skipstone.spark.assignment import check_assignable
+from skipstone.spark.assignment import assigned_value
 from skipstone.spark.copies import with_strict_casts
 from skipstone.spark.literals import literal_sql
 from skipstone.spark.row_changes import kept_lineage
 from skipstone.spark.scan_names import quoted
-from skipstone.spark.types import cast_sql
 from skipstone.statements.spelling import meant
 from skipstone.statements.tokens import Tokens
 
@@ -119,7 +118,7 @@ def _assigned(
     for assignment in mine:
         if assignment.path == path:
             given = schema[assignment.alias].dataType
-            return cast_sql(assignment.alias, given, check_assignable(spark, given, path[-1], table=table))
+            return assigned_value(spark, assignment.alias, given, path[-1], table=table)
     struct = path[-1].type
     if not isinstance(struct, StructType):
         raise InvalidInput(f"Cannot set a field inside {path[-1].name!r}: it is no struct.")

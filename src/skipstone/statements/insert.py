@@ -14,6 +14,7 @@ from skipstone.metadata.values import from_python
 from skipstone.predicate.nodes import Column, Compare, IsNull, Op, Predicate, and_
 from skipstone.spark.assignment import assigned
 from skipstone.spark.copies import with_strict_casts
+from skipstone.spark.named_fields import Fields
 from skipstone.spark.types import to_spark_type
 from skipstone.statements.assignments import default_text
 from skipstone.statements.columns import constant
@@ -168,7 +169,13 @@ def _arranged(spark: Any, frame: Any, wanted: Insertion, found: Found, targets: 
     fixed = {n: F.expr(v).cast(_type(found, n)) for n, v in _fixed(wanted).items()}
     if fixed:
         frame = with_strict_casts(frame, lambda f: f.withColumns(fixed))
-    return assigned(frame, schema, table=name)
+    return assigned(frame, schema, table=name, fields=_fields(wanted))
+
+
+def _fields(wanted: Insertion) -> Fields:
+    if wanted.by_name:
+        return Fields.BY_NAME
+    return Fields.BY_PLACE if wanted.columns is None else Fields.LISTED
 
 
 def _fixed(wanted: Insertion) -> dict[str, str]:

@@ -10,20 +10,20 @@ from typing import Any, Final
 import pyarrow
 import pyarrow.compute
 
-from skipstone.errors import InvalidInput
+from skipstone.errors import InvalidInput, Unsupported
 from skipstone.metadata.reserved import FILE, POS
 from skipstone.metadata.tables.properties import MERGE_ISOLATION_LEVEL, MERGE_MODE
 from skipstone.metadata.types import Field
 from skipstone.read.keyed_rows import Keys
 from skipstone.scan import Scan
-from skipstone.spark.assignment import check_assignable
+from skipstone.spark.assignment import assigned_value
 from skipstone.spark.copies import with_strict_casts
 from skipstone.spark.kept_values import KeptValues, reads_sooner_here
 from skipstone.spark.row_changes import FoundRows, kept_lineage, path_of, positions_in
 from skipstone.spark.rows_by_key import rows_by_key
 from skipstone.spark.scan_names import quoted
 from skipstone.spark.settled import ACTION, Sparse, is_few, rows_here_max, rows_in, settled
-from skipstone.spark.types import cast_sql, sql_type, to_spark_type
+from skipstone.spark.types import sql_type, to_spark_type
 from skipstone.statements.assignments import assigned_sql, default_sql
 from skipstone.statements.keys import source_keys
 from skipstone.statements.merge import (
@@ -38,7 +38,7 @@ from skipstone.statements.merge import (
 )
 from skipstone.statements.names import Found, Names
 from skipstone.statements.query import QueryPlan, check_syntax, metadata_columns_in, plan_query, run_query
-from skipstone.statements.references import unqualified
+from skipstone.statements.references import Reference, unqualified
 from skipstone.statements.row_changes import TARGET, all_columns, apply, numbered_files, parse_target, target_of
 from skipstone.statements.tokens import Tokens
 
@@ -55,10 +55,10 @@ _FEW_ROWS: Final = 200_000
 _MARKS: Final = (FILE.name, POS.name, ACTION, _IN_TARGET, _IN_SOURCE)
 
 
-def merge(spark: Any, names: Names, tokens: Tokens) -> None:
-    """What comes after MERGE."""
+def merge(spark: Any, names: Names, tokens: Tokens, definitions: str = "") -> None:
+    """What comes after MERGE. `definitions` are those of a WITH before it, which the source can name."""
     found, alias, wanted = _parse(spark, names, tokens)
-    merge_rows(spark, names, found, alias, run_query(spark, _source(spark, names, wanted)), wanted)
+    merge_rows(spark, names, found, alias, run_query(spark, _source(spark, names, wanted, definitions)), wanted)
 
 
 def plans_of_merge(spark: Any, names: Names, tokens: Tokens) -> list[QueryPlan]:
@@ -71,6 +71,11 @@ def plans_of_merge(spark: Any, names: Names, tokens: Tokens) -> list[QueryPlan]:
 
 
 def _parse(spark: Any, names: Names, tokens: Tokens) -> tuple[Found, str, Merge]:
+    if tokens.looks_at("WITH", "SCHEMA", "EVOLUTION"):
+        raise Unsupported(
+            "Cannot merge WITH SCHEMA EVOLUTION: columns that only the source has are not added. Add them before, with "
+            "ALTER TABLE … ADD COLUMN."
+        )
     tokens.expect("INTO")
     found, alias, named = parse_target(names, tokens)
     given = tokens.text
@@ -81,8 +86,8 @@ def _parse(spark: Any, names: Names, tokens: Tokens) -> tuple[Found, str, Merge]
     return found, alias, wanted
 
 
-def _source(spark: Any, names: Names, wanted: Merge) -> QueryPlan:
-    return plan_query(spark, names, f"SELECT * FROM {wanted.source} AS {quoted(wanted.alias)}")
+def _source(spark: Any, names: Names, wanted: Merge, definitions: str = "") -> QueryPlan:
+    return plan_query(spark, names, f"{definitions} SELECT * FROM {wanted.source} AS {quoted(wanted.alias)}")
 
 
 def _source_name(tokens: Tokens) -> tuple[str, ...] | None:
@@ -106,15 +111,33 @@ def merge_rows(spark: Any, names: Names, found: Found, alias: str, source: Any, 
             fields=_kept_fields(clauses, use.scan, needed),
             numbered=next(iter(numbered.values()), ()),
         )
+
+        def asked(query: QueryPlan, numbered: Mapping[Reference, Sequence[str]] = MappingProxyType({})) -> Any:
+            pairs = run_query(spark, query, numbered)
+            _refuse_chance(pairs, found.table.name)
+            return pairs
+
         here = None
         if numbered and keys and _are_spread(expected, use.scan) and reads_sooner_here(spark):
             rows = rows_by_key(spark, use.scan, keys, needed, rows_max=rows_here_max(use.scan))
-            here = None if rows is None else run_query(spark, plan.given_rows(use, rows))
-        _commit(
-            spark, found, lambda: run_query(spark, plan, numbered), clauses, kept, pairs_here=here, expected=expected
-        )
+            here = None if rows is None else asked(plan.given_rows(use, rows))
+        _commit(spark, found, lambda: asked(plan, numbered), clauses, kept, pairs_here=here, expected=expected)
     finally:
         kept_source.unpersist()
+
+
+def _refuse_chance(pairs: Any, table: str) -> None:
+    """Pairs are asked for more than once, maybe by a task that is tried again: the clause for one must not change."""
+    node = pairs._jdf.queryExecution().analyzed()
+    while not node.deterministic() and str(node.nodeName()) == "Project":
+        columns = node.projectList()
+        for choice in (c for i in range(columns.size()) if str((c := columns.apply(i)).name()) == ACTION):
+            if not choice.deterministic():
+                raise InvalidInput(
+                    f"Cannot merge into {table}: expected conditions of clauses that give the same answer each time. "
+                    "Put what chance says into a column of the source."
+                )
+        node = node.child()
 
 
 def _texts_of(clauses: Sequence[Clause]) -> Iterator[str]:
@@ -319,5 +342,5 @@ def _inserted(spark: Any, schema: Any, field: Field, clause: Clause, table: str)
     for assignment in clause.values:
         if assignment.path[0].id == field.id:
             given = schema[assignment.alias].dataType
-            return cast_sql(assignment.alias, given, check_assignable(spark, given, field, table=table))
+            return assigned_value(spark, assignment.alias, given, field, table=table)
     return default_sql(field)

@@ -24,6 +24,7 @@ from skipstone.predicate.nodes import TRUE
 from skipstone.scan import Scan
 from skipstone.spark.copies import active_in_jvm
 from skipstone.spark.empty_relation import empty_relations
+from skipstone.spark.java import java_static
 from skipstone.spark.named_frames import named
 from skipstone.spark.pushed_filters import PushedFilter, pushed_filters
 from skipstone.spark.scan import read_scan
@@ -37,6 +38,8 @@ from skipstone.statements.views import expand_views
 _NOT_PRUNED: Final = (
     f"any filter, because the query asks for {MOVING.lower()}, which moves between planning and running"
 )
+_PATTERNS: Final = "org.apache.spark.sql.catalyst.trees.TreePattern"
+_ASKS_INSIDE: Final = "any filter, because a view or function of the query asks for the present, which moves"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +90,8 @@ def plan_query(spark: Any, names: Names, text: str) -> QueryPlan:
     hidden = {r: _beyond_its_own(scans[r]) for r, f in found if r in scans and f.columns is None}
     pushed = _pushed(spark, whole, scans, inspected, hidden) if can_prune and scans else {}
     nothing = PushedFilter() if can_prune else PushedFilter(unused=(_NOT_PRUNED,))
+    if pushed is None:
+        pushed, nothing = {}, PushedFilter(unused=(_ASKS_INSIDE,))
     uses = tuple(_use(r, scan, pushed.get(r, nothing)) for r, scan in scans.items())
     return QueryPlan(text=whole, given=given, uses=uses, others=inspected, hidden=hidden)
 
@@ -158,11 +163,16 @@ def _pushed(
     scans: Mapping[Reference, Scan],
     inspected: Mapping[Reference, Any],
     hidden: Mapping[Reference, tuple[str, ...]],
-) -> dict[Reference, PushedFilter]:
+) -> dict[Reference, PushedFilter] | None:
+    """None where what Catalyst pushed holds for this moment only."""
     relations = empty_relations(spark, [to_spark_struct(scan.wanted) for scan in scans.values()])
     frames = {r: frame for r, (frame, _) in zip(scans, relations)}
     frames |= {r: as_frame(spark, t) for r, t in inspected.items()}
-    found = pushed_filters(spark, _over(spark, text, frames, hidden))
+    planned = _over(spark, text, frames, hidden)
+    present = java_static(spark._jvm, _PATTERNS, "CURRENT_LIKE")()
+    if planned._jdf.queryExecution().analyzed().containsPattern(present):
+        return None  # of the text itself the present was made a literal: this is in a view or a function
+    found = pushed_filters(spark, planned)
     return {r: found[root] for r, (_, root) in zip(scans, relations) if root in found}
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from skipstone.errors import InvalidInput
 from skipstone.metadata.reserved import FILE, POS
 from skipstone.metadata.tables.properties import (
     DELETE_ISOLATION_LEVEL,
@@ -53,13 +54,13 @@ class RowChange:
         return names.with_target(TARGET, self.found, all_columns(self.found)), text
 
 
-def delete(spark: Any, names: Names, tokens: Tokens) -> None:
-    """What comes after DELETE."""
+def delete(spark: Any, names: Names, tokens: Tokens, definitions: str = "") -> None:
+    """What comes after DELETE. `definitions` are those of a WITH before it, which subqueries can name."""
     wanted = parse_delete(spark, names, tokens)
     if wanted.condition is None:
         wanted.found.table.delete(TRUE, branch=wanted.found.ref or "main")
     else:
-        delete_where(spark, names, wanted.found, wanted.alias, wanted.condition)
+        delete_where(spark, names, wanted.found, wanted.alias, wanted.condition, definitions)
 
 
 def parse_delete(spark: Any, names: Names, tokens: Tokens) -> RowChange:
@@ -80,15 +81,17 @@ def _condition(tokens: Tokens) -> str:
     return tokens.rest()
 
 
-def delete_where(spark: Any, names: Names, found: Found, alias: str, condition: str) -> None:
+def delete_where(spark: Any, names: Names, found: Found, alias: str, condition: str, definitions: str = "") -> None:
     """Remove the rows that match a condition, in which the table has a name."""
-    text = f"SELECT {FILE.name}, {POS.name} FROM {TARGET} AS {quoted(alias)} WHERE ({condition})"
+    text = f"{definitions} SELECT {FILE.name}, {POS.name} FROM {TARGET} AS {quoted(alias)} WHERE ({condition})"
     plan = plan_query(spark, names.with_target(TARGET, found, all_columns(found)), text)
     use = target_of(plan)
     dropped, read = split_whole_files(use, plan)
     numbered = numbered_files(target_of(read), condition)
     is_left = len(target_of(read).scan.plan()) > 0
-    positions = positions_of(run_query(spark, read, numbered), *numbered.values()) if is_left else {}
+    matched = run_query(spark, read, numbered)
+    refuse_chance(matched, found.table.name)
+    positions = positions_of(matched, *numbered.values()) if is_left else {}
     rows = FoundRows(scan=use.scan, dropped=dropped, positions=positions)
     apply(spark, found, rows, DELETE_MODE, DELETE_ISOLATION_LEVEL)
 
@@ -101,10 +104,11 @@ def truncate(names: Names, tokens: Tokens) -> None:
     found.table.delete(TRUE, branch=found.ref or "main")
 
 
-def update(spark: Any, names: Names, tokens: Tokens) -> None:
-    """What comes after UPDATE."""
+def update(spark: Any, names: Names, tokens: Tokens, definitions: str = "") -> None:
+    """What comes after UPDATE. `definitions` are those of a WITH before it, which subqueries can name."""
     wanted = parse_update(spark, names, tokens)
-    update_where(spark, names, wanted.found, wanted.alias, wanted.condition or "true", wanted.assignments)
+    condition = wanted.condition or "true"
+    update_where(spark, names, wanted.found, wanted.alias, condition, wanted.assignments, definitions)
 
 
 def parse_update(spark: Any, names: Names, tokens: Tokens) -> RowChange:
@@ -120,15 +124,17 @@ def parse_update(spark: Any, names: Names, tokens: Tokens) -> RowChange:
 
 
 def update_where(
-    spark: Any, names: Names, found: Found, alias: str, condition: str, assignments: Sequence[Assignment]
-) -> None:
+    spark: Any, names: Names, found: Found, alias: str, condition: str, assignments: Sequence[Assignment],
+    definitions: str = "",
+) -> None:  # fmt: skip
     """Set columns of the rows that match a condition."""
-    text = f"SELECT *, {_values(assignments)} FROM {TARGET} AS {quoted(alias)} WHERE ({condition})"
+    text = f"{definitions} SELECT *, {_values(assignments)} FROM {TARGET} AS {quoted(alias)} WHERE ({condition})"
     plan = plan_query(spark, names.with_target(TARGET, found, all_columns(found)), text)
     use = target_of(plan)
     marks = (FILE.name, POS.name, ACTION)
     numbered = numbered_files(use, condition, *(a.text for a in assignments))
     matched = run_query(spark, plan, numbered)
+    refuse_chance(matched, found.table.name)
 
     def changed(rows: Any) -> Any:
         return updated_rows(rows, assignments, use.scan, FILE.name, POS.name, f"0 AS {ACTION}")
@@ -159,6 +165,20 @@ def parse_target(names: Names, tokens: Tokens) -> tuple[Found, str, tuple[str, .
 def all_columns(found: Found) -> tuple[str, ...]:
     scan = found.table.scan(**found.options())
     return (*(f.name for f in scan.schema.fields), *lineage_columns(scan), FILE.name, POS.name)
+
+
+def refuse_chance(matched: Any, table: str) -> None:
+    """Rows are asked for more than once, maybe by a task that is tried again: each must match always or never."""
+    node = matched._jdf.queryExecution().analyzed()
+    if node.deterministic():
+        return
+    while str(node.nodeName()) != "Filter":
+        node = node.children().last()  # before it stand the definitions of a WITH
+    if not node.condition().deterministic():
+        raise InvalidInput(
+            f"Cannot change {table}: expected a condition that gives the same answer each time, got "
+            f"{node.condition().sql()}. Put what chance says into a column or a table first."
+        )
 
 
 def target_of(plan: QueryPlan) -> TableUse:

@@ -31,6 +31,8 @@ from skipstone.statements.tokens import Tokens
 from skipstone.statements.variables import execute_immediate, set_variables
 
 _QUERIES: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
+_CHANGES: Final = {"INSERT": insert, "DELETE": delete, "UPDATE": update, "MERGE": merge}
+_AFTER_DEFINITIONS: Final = (*_CHANGES, "SELECT", "VALUES", "FROM", "TABLE")
 
 
 def sql(spark: Any, text: str, args: Arguments = None, *, catalog: Lake | None = None, **frames: Any) -> Any:
@@ -61,15 +63,15 @@ def _is_temporary_view(spark: Any, name: str) -> bool:
 
 
 def _answer(spark: Any, names: Names, tokens: Tokens) -> Any:
-    definitions = _definitions_before_insert(tokens)
-    if definitions:
-        return insert(spark, names, tokens, definitions)
+    definitions, verb = _definitions_before_a_change(tokens)
+    if verb is not None:
+        return _CHANGES[verb](spark, names, tokens, definitions)
     if tokens.looks_at_any(*_QUERIES):
         check_syntax(spark, tokens.text)
         _refuse_where_at_the_end(tokens)
-        verb = _verb_after(tokens)
-        if verb is not None:
-            return _hidden_change(spark, names, tokens, verb)
+        hidden = _verb_after(tokens)
+        if hidden is not None:
+            return _hidden_change(spark, names, tokens, hidden)
         return run_query(spark, plan_query(spark, names, tokens.rest()))
     if tokens.accept("EXECUTE", "IMMEDIATE"):
         return execute_immediate(spark, tokens, partial(_run, spark, names))
@@ -121,15 +123,21 @@ def _is_about_functions(tokens: Tokens) -> bool:
     return ahead.looks_at_any("FUNCTION", "FUNCTIONS", "VARIABLE")
 
 
-def _definitions_before_insert(tokens: Tokens) -> str:
-    """The WITH clause of `WITH … INSERT …`, which is passed; nothing if this is no such statement."""
+def _definitions_before_a_change(tokens: Tokens) -> tuple[str, str | None]:
+    """The WITH clause of `WITH … INSERT …` and the verb, which are passed; no verb if this is no such statement."""
     first = tokens.at
     if not tokens.looks_at("WITH"):
-        return ""
-    found = tokens.until("INSERT", "SELECT", "VALUES", "FROM", "TABLE")
-    if not tokens.accept("INSERT"):
+        return "", None
+    tokens.at += 1
+    tokens.until(*_AFTER_DEFINITIONS)
+    while not tokens.is_done and tokens.items[tokens.at - 1].text != ")":
+        tokens.at += 1  # the word is a name that the clause defines
+        tokens.until(*_AFTER_DEFINITIONS)
+    found = tokens.slice(first, tokens.at)
+    verb = tokens.accept_any(*_CHANGES)
+    if verb is None:
         tokens.at, found = first, ""
-    return found
+    return found, verb
 
 
 def _refuse_where_at_the_end(tokens: Tokens) -> None:
@@ -140,11 +148,11 @@ def _refuse_where_at_the_end(tokens: Tokens) -> None:
 
 
 def _verb_after(tokens: Tokens) -> str | None:
-    """What begins like a query may be a statement: `FROM a INSERT INTO b …`, `WITH a AS (…) DELETE FROM b …`."""
+    """What begins like a query may be a statement: `FROM a INSERT INTO b …`, after a WITH maybe."""
     if not tokens.looks_at_any("FROM", "WITH"):
         return None
     ahead = Tokens(tokens.text, tokens.items, tokens.at)
-    words = ("INSERT INTO", "INSERT OVERWRITE", "DELETE FROM", "MERGE INTO")
+    words = ("INSERT INTO", "INSERT OVERWRITE")
     ahead.until(*words, "SELECT")
     return next((w.split()[0] for w in words if ahead.looks_at(*w.split())), None)
 
