@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow
+import pyarrow.compute
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skipstone
 from skipstone.metadata.reserved import POS, ROW_ID
-from skipstone.metadata.types import StructType
+from skipstone.metadata.types import DATE, INT, LONG, TIMESTAMP, Field, StructType
 from skipstone.read.keyed_rows import Keys, find_keyed_rows
 from skipstone.read.rows_at import read_rows_at
 
@@ -90,6 +91,37 @@ def test_rows_are_found_by_key_and_read_by_position(
     read = read_rows_at(plan, table.storage, wanted=struct, positions=found.positions, threads=2)
     expected = [tuple(by_place[place][n] for n in ("d", "_row_id", "_pos", "s")) for place in at]
     assert [repr(tuple(r.values())) for r in read.to_pylist()] == list(map(repr, expected))
+
+
+WHOLE: dict[str, tuple[Any, Any]] = {
+    "long": (LONG, pa.int64()),
+    "int": (INT, pa.int32()),
+    "date": (DATE, pa.date32()),
+    "timestamp": (TIMESTAMP, pa.timestamp("us")),
+}
+EDGES = {32: (-(2**31), 2**31 - 1), 64: (-(2**63), 2**63 - 1)}
+
+
+@given(
+    kind=st.sampled_from(sorted(WHOLE)),
+    near=st.lists(st.none() | st.integers(-5, 300), max_size=12),
+    keys=st.lists(st.none() | st.integers(-3, 290), max_size=8),
+    has_edges=st.tuples(st.booleans(), st.booleans()),
+    cut=st.integers(0, 3),
+)
+@settings(max_examples=150, deadline=None)
+def test_values_among_keys_are_those_that_arrow_finds(
+    kind: str, near: list[int | None], keys: list[int | None], has_edges: tuple[bool, bool], cut: int
+) -> None:
+    """Whole numbers are looked up by place, where keys lie near each other; a type's ends are far from all else."""
+    type_, arrow = WHOLE[kind]
+    number = pa.int32() if arrow.bit_width == 32 else pa.int64()
+    edges = list(EDGES[arrow.bit_width])
+    values = pa.array([*near, *(edges if has_edges[0] else [])], number).view(arrow)
+    column = pa.chunked_array([values[:cut], values[cut:]], arrow)
+    listed = pa.array([*keys, *(edges[1:] if has_edges[1] else [])], number).view(arrow)
+    found = Keys(field=Field(id=1, name="k", type=type_), values=listed).among(column)
+    assert found.tolist() == pa.compute.is_in(column, value_set=listed).to_pylist()
 
 
 def test_a_column_that_no_file_has_is_its_default_at_every_position(tmp_path: Any) -> None:

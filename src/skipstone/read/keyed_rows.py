@@ -9,16 +9,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow
 import pyarrow.compute
 
 from skipstone.metadata.manifests.manifest import FileContent
 from skipstone.metadata.schemas.projection_arrow import project_arrow
-from skipstone.metadata.types import Field, StructType
+from skipstone.metadata.types import (
+    DateType,
+    Field,
+    IntType,
+    LongType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+)
 from skipstone.plan.entries import in_parallel
 from skipstone.plan.scan import ScanPlan
 from skipstone.read.opened import Stretch
@@ -30,16 +39,61 @@ from skipstone.storage.protocol import Storage
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
-# A list is prepared for each look, which takes as long as looking at a hundred thousand rows.
+# A list may be prepared for each look, which takes as long as looking at a hundred thousand rows.
 _ROWS_AT_ONCE: Final = 1 << 20
+# Keys that are numbers: how far apart they may lie.
+_WHOLE: Final = (IntType, LongType, DateType, TimestampType, TimestamptzType)
+_SPAN_ALWAYS: Final = 1 << 16
+_SPAN_FOR_EACH: Final = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Keys:
     """All values that a column may have in the rows that are wanted, null among them if it may be null."""
 
     field: Field
     values: Any
+
+    def among(self, column: Any) -> npt.NDArray[np.bool_]:
+        """Which values of a column are among them."""
+        found: npt.NDArray[np.bool_]
+        if self._marks is None or column.null_count or not len(column):
+            found = pc.is_in(column, value_set=self.values).to_numpy()
+            return found
+        least, marks = self._marks
+        numbers = _numbers(column)
+        if int(numbers.min()) >= least and int(numbers.max()) < least + len(marks):
+            found = marks[numbers - least]
+            return found
+        is_inside = (numbers >= least) & (numbers < least + len(marks))
+        found = is_inside & marks[np.where(is_inside, numbers, least) - least]
+        return found
+
+    @cached_property
+    def _marks(self) -> tuple[int, npt.NDArray[np.bool_]] | None:
+        """The least key, and for it and each whole number from there to the greatest whether it is a key.
+
+        None where keys are no whole numbers or lie far apart; Arrow looks each value up then.
+        """
+        given = self.values.drop_null()
+        if not isinstance(self.field.type, _WHOLE) or not len(given):
+            return None
+        numbers = _numbers(given)
+        least = int(numbers.min())
+        span = int(numbers.max()) - least + 1
+        if span > max(_SPAN_ALWAYS, _SPAN_FOR_EACH * len(numbers)):
+            return None
+        marks = np.zeros(span, np.bool_)
+        marks[numbers - least] = True
+        return least, marks
+
+
+def _numbers(column: Any) -> npt.NDArray[np.int64]:
+    """Values without nulls as whole numbers."""
+    width = pa.int64() if column.type.bit_width == 64 else pa.int32()
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    parts = [chunk.view(width).to_numpy() for chunk in chunks]
+    return (parts[0] if len(parts) == 1 else np.concatenate(parts)).astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +152,14 @@ class _Search:
             for stretch in opened.stretches(piece, self.plan.residual_of(piece.row)):
                 gone = self.deletes.of(path, deletes)
                 for start, rows in _tables(opened, stretch):
-                    places = np.flatnonzero(self._has_keys(rows).to_numpy())
+                    places = np.flatnonzero(self._has_keys(rows))
                     there = places[~np.isin(places + start, gone)] if len(gone) else places
                     if len(there):
                         yield there + start, rows.take(pa.array(there))
 
-    def _has_keys(self, rows: Any) -> Any:
+    def _has_keys(self, rows: Any) -> npt.NDArray[np.bool_]:
         places = {f.id: i for i, f in enumerate(self.wanted.fields)}
-        return reduce(pc.and_, (pc.is_in(rows.column(places[k.field.id]), value_set=k.values) for k in self.keys))
+        return reduce(np.logical_and, (k.among(rows.column(places[k.field.id])) for k in self.keys))
 
 
 def _tables(opened: PlannedFile, stretch: Stretch) -> Iterator[tuple[int, Any]]:
