@@ -9,8 +9,8 @@ import pytest
 from tests.support.spark import interpreted
 
 import skipstone
+from skipstone.read.keyed_rows import find_keyed_rows
 from skipstone.spark import settled
-from skipstone.spark.rows_by_key import rows_by_key
 from skipstone.spark.settled import collect_up_to
 from skipstone.statements import merging
 
@@ -134,11 +134,11 @@ def test_a_merge_is_the_same_whoever_finds_its_rows(
     found_here: list[bool] = []
 
     def counted(*args: Any, **options: Any) -> Any:
-        frame = rows_by_key(*args, **options)
-        found_here.append(frame is not None)
-        return frame
+        rows = find_keyed_rows(*args, **options)
+        found_here.append(rows is not None)
+        return rows
 
-    monkeypatch.setattr(merging, "rows_by_key", counted)
+    monkeypatch.setattr(merging, "find_keyed_rows", counted)
     lake = skipstone.catalog(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "lake"))
     answers = []
     for is_here in (True, False):

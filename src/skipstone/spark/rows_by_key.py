@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from skipstone.metadata.reserved import FILE, POS, ROW_ID
 from skipstone.metadata.types import Field, StructType
-from skipstone.read.keyed_rows import Keys, find_keyed_rows
+from skipstone.read.keyed_rows import KeyedRows, Keys
 from skipstone.read.rows_at import read_rows_at
 from skipstone.scan import Scan
 from skipstone.spark.empty_relation import no_rows
@@ -28,15 +28,12 @@ from skipstone.spark.types import sql_type, to_spark_struct
 pa: Any = pyarrow
 
 
-def rows_by_key(spark: Any, scan: Scan, keys: tuple[Keys, ...], needed: Sequence[Field], *, rows_max: int) -> Any:
-    """A frame of the scan's columns with the rows that have all keys; None if they are more than `rows_max`.
+def frame_of_rows(spark: Any, scan: Scan, keys: tuple[Keys, ...], found: KeyedRows, needed: Sequence[Field]) -> Any:
+    """A frame of the scan's columns with the rows that were found by their keys.
 
     Files stand by their number in the scan's plan. Columns that are neither keys nor needed are null.
     """
     plan = scan.plan()
-    found = find_keyed_rows(plan, scan.storage, keys, rows_max=rows_max)
-    if found is None:
-        return None
     types = to_spark_struct(scan.wanted, all_optional=True)
     if not found.positions:
         return no_rows(spark, types)

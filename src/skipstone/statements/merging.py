@@ -14,13 +14,13 @@ from skipstone.errors import InvalidInput, Unsupported
 from skipstone.metadata.reserved import FILE, POS
 from skipstone.metadata.tables.properties import MERGE_ISOLATION_LEVEL, MERGE_MODE
 from skipstone.metadata.types import Field
-from skipstone.read.keyed_rows import Keys
+from skipstone.read.keyed_rows import Keys, find_keyed_rows
 from skipstone.scan import Scan
 from skipstone.spark.assignment import assigned_value
 from skipstone.spark.copies import with_strict_casts
 from skipstone.spark.kept_values import KeptValues, reads_sooner_here
 from skipstone.spark.row_changes import FoundRows, kept_lineage, path_of, positions_in
-from skipstone.spark.rows_by_key import rows_by_key
+from skipstone.spark.rows_by_key import frame_of_rows
 from skipstone.spark.scan_names import quoted
 from skipstone.spark.settled import ACTION, Sparse, is_few, rows_here_max, rows_in, settled
 from skipstone.spark.types import sql_type, to_spark_type
@@ -117,11 +117,20 @@ def merge_rows(spark: Any, names: Names, found: Found, alias: str, source: Any, 
             _refuse_chance(pairs, found.table.name)
             return pairs
 
-        here = None
+        def commit(sparse: Sparse | None = None) -> None:
+            _commit(spark, found, lambda: asked(plan, numbered), clauses, kept, sparse=sparse, expected=expected)
+
+        rows = None
         if numbered and keys and _are_spread(expected, use.scan) and reads_sooner_here(spark):
-            rows = rows_by_key(spark, use.scan, keys, needed, rows_max=rows_here_max(use.scan))
-            here = None if rows is None else asked(plan.given_rows(use, rows))
-        _commit(spark, found, lambda: asked(plan, numbered), clauses, kept, pairs_here=here, expected=expected)
+            most = rows_here_max(use.scan)
+            rows = find_keyed_rows(use.scan.plan(), use.scan.storage, keys, rows_max=most)
+        if rows is None:
+            commit()
+            return
+        with kept.reading(rows.positions) as filled:
+            frame = frame_of_rows(spark, use.scan, keys, rows, needed)
+            pairs = _that_matter(asked(plan.given_rows(use, frame)))
+            commit(Sparse(frame=_outcome(pairs, clauses, use.scan, kept.fields), filled=filled))
     finally:
         kept_source.unpersist()
 
@@ -246,20 +255,16 @@ def _commit(
     clauses: Sequence[Clause],
     kept: KeptValues,
     *,
-    pairs_here: Any,
+    sparse: Sparse | None,
     expected: int | None,
 ) -> None:
-    """Carry out what the clauses say of the pairs. Those that are here may lack the values that rows keep."""
+    """Carry out what the clauses say of the pairs."""
     scan = kept.scan
     coming = [i for i, c in enumerate(clauses) if c.action is not Action.DELETE]
 
     def matter() -> Any:
         return _that_matter(pairs())
 
-    sparse = None
-    if pairs_here is not None:
-        frame = _outcome(_that_matter(pairs_here), clauses, scan, kept.fields)
-        sparse = Sparse(frame=frame, filled=kept.filled)
     with settled(
         matter, lambda p: _outcome(p, clauses, scan), _MARKS, scan, expected=expected, sparse=sparse
     ) as outcome:
