@@ -20,6 +20,7 @@ import pyarrow as pa
 
 import skipstone
 from benchmarks.peers_analyze import analyze_figures
+from benchmarks.peers_big_table import CACHE
 from benchmarks.report import Figure
 from skipstone.analysis.partition_files import serialize_partition_statistics
 from skipstone.analysis.partition_statistics import compute_partition_statistics, update_partition_statistics
@@ -28,7 +29,6 @@ from skipstone.metadata.manifests.manifest import DataFile
 from skipstone.metadata.values import serialize_bound
 from skipstone.write.files import added_files
 
-CACHE: Final = Path(__file__).parent / ".cache"
 FILES: Final = 1_000_000
 PARTITIONS: Final = 10_000
 FILES_PER_COMMIT: Final = 50_000

@@ -17,10 +17,12 @@ import pyarrow as pa
 
 import skipstone
 from skipstone.commit.append import Append
+from skipstone.index.rollup import VERSION
 from skipstone.metadata.schemas.user_schema import schema_of
 from skipstone.metadata.values import serialize_bounds_array
 
-CACHE: Final = Path(os.environ.get("SKIPSTONE_BENCHMARK_CACHE", Path(__file__).parent / ".cache"))
+# Tables whose index files are of another version would be planned without them.
+CACHE: Final = Path(os.environ.get("SKIPSTONE_BENCHMARK_CACHE", Path(__file__).parent / ".cache")) / f"index-{VERSION}"
 BATCHES: Final = 100
 STATES: Final = (
     "AK", "AL", "AR", "AZ", "CA", "NY", "CO", "CT", "DC", "DE", "FL", "GA", "HI", "IA", "ID", "IL", "IN",
