@@ -34,7 +34,7 @@ def frame_of_rows(spark: Any, scan: Scan, keys: tuple[Keys, ...], found: KeyedRo
     Files stand by their number in the scan's plan. Columns that are neither keys nor needed are null.
     """
     plan = scan.plan()
-    types = to_spark_struct(scan.wanted, all_optional=True)
+    types = _as_spark(scan.wanted)
     if not found.positions:
         return no_rows(spark, types)
     known = {k.field.id: k.field for k in keys}
